@@ -198,9 +198,9 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "journal.jsonl"
     kept = Journal(path)
     number = kept.number("a.0")
-    line = Exchange(session="a.0", case="a", repeat=0, number=number, replies=({"text": "x" * 200_000},))
+    line = Exchange(session="a.0", repeat=0, number=number, replies=({"text": "x" * 200_000},))
     kept.write(line, NONE)
-    kept.write(Exchange(session="a.0", case="a", repeat=0, number=kept.number("a.0"), error="\ud800"), NONE)
+    kept.write(Exchange(session="a.0", repeat=0, number=kept.number("a.0"), error="\ud800"), NONE)
     kept.close()
     found = journal.read(path)
     assert [one.number for one in found] == [1, 2]
@@ -209,7 +209,7 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b'{"v": 1, "sess')
     assert len(journal.read(path)) == 2
     kept = Journal(path)  # takes the torn line away before it goes on
-    kept.write(Exchange(session="a.0", case="a", repeat=0, number=3), NONE)
+    kept.write(Exchange(session="a.0", repeat=0, number=3), NONE)
     kept.close()
     assert [one.number for one in journal.read(path)] == [1, 2, 3]
     path.write_bytes(b"nothing\n" + path.read_bytes())
@@ -221,7 +221,7 @@ def test_a_full_journal_takes_no_more_lines(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(journal, "MOST_BYTES", 300)
     kept = Journal(tmp_path / "j")
     for number in range(10):
-        kept.write(Exchange(session="a.0", case="a", repeat=0, number=number), NONE)
-    assert [one.number for one in journal.read(tmp_path / "j")] == [0, 1, 2]
+        kept.write(Exchange(session="a.0", repeat=0, number=number), NONE)
+    assert [one.number for one in journal.read(tmp_path / "j")] == [0, 1, 2, 3]
     assert (tmp_path / "j").stat().st_size <= 300
     refuses("choose another --journal", Journal, tmp_path)

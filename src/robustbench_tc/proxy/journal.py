@@ -120,12 +120,19 @@ def digest(*words: str) -> str:
     return hashlib.sha256(repr(words).encode()).hexdigest()[:12]
 
 
+class Called(TypedDict):
+    """A call among what a model said."""
+
+    id: str
+    name: str
+    arguments: str
+
+
 class Reply(TypedDict, total=False):
     """What a model said."""
 
     text: str | None
-    tool_calls: list[dict[str, str]] | None
-    """Of each id, name and arguments."""
+    tool_calls: list[Called] | None
     finish_reason: str | None
 
 
@@ -147,7 +154,6 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     opened: Opened | None = None
     """In a door's first line alone."""
     session: str
-    case: str
     repeat: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
     number: int
     """Of the exchange among those that this door has seen of the session, from 1."""
@@ -177,7 +183,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def of(cls, session: Session, number: int, **said: Any) -> "Exchange":
         """A line of a session."""
-        return cls(session=str(session), case=session.case, repeat=session.repeat, number=number, **said)
+        return cls(session=str(session), repeat=session.repeat, number=number, **said)
 
 
 class Journal:

@@ -204,30 +204,28 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
     Raises NotTheCase where the request does not hold what the user says last.
     """
     if clean is row:
-        known = [place for place in _places(messages, prompts.own_messages(clean)) if place is not None]
+        known = _places(messages, prompts.own_messages(clean)).values()
         end = 1 + max(known) if known else len(texts(messages))  # else where a model first replies
         return [dict(one) for one in messages[:end]], end
     old, new = prompts.own_messages(clean), prompts.own_messages(row)
     native = wire.first(row, "fc").messages  # one for each of `new`, calls and results as providers take them
     places = _places(messages, old)
     last = max((at for at, one in enumerate(old) if one.role == "user"), default=None)
-    if last is None or places[last] is None:
+    if last not in places:
         raise NotTheCase("request_is_not_the_cases")
-    end = 1 + max(place for place in places if place is not None)
+    end = 1 + max(places.values())
     paired = _pairs(old, new)
-    gone = {place for at, place in enumerate(places) if at not in paired.values()}
+    gone = {place for at, place in places.items() if at not in paired.values()}
     found: list[Chat] = []
     at = 0
     for number, message in enumerate(new):
-        if number not in paired:
+        was = paired.get(number)
+        if was is None:
             found.append(dict(native[number]))
-            continue
-        place = places[paired[number]]
-        if place is None:
-            continue
-        found += [dict(messages[one]) for one in range(at, place) if one not in gone]
-        found.append(_edited(messages[place], old[paired[number]].content, message.content))
-        at = place + 1
+        elif was in places:
+            found += [dict(messages[one]) for one in range(at, places[was]) if one not in gone]
+            found.append(_edited(messages[places[was]], old[was].content, message.content))
+            at = places[was] + 1
     return [*found, *(dict(messages[one]) for one in range(at, end) if one not in gone)], end
 
 
@@ -241,25 +239,23 @@ def next_turn(messages: Sequence[Chat], start: int, clean: Sample) -> int | None
     wanted = prompts.own_messages(clean)
     places = _places(messages[start:], wanted)
     last = max((at for at, one in enumerate(wanted) if one.role == "user"), default=None)
-    if last is None or places[last] is None:
-        return None
-    return start + min(place for place in places if place is not None)
+    return start + min(places.values()) if last in places else None
 
 
-def _places(messages: Sequence[Chat], wanted: Sequence[Message]) -> list[int | None]:
-    """Where each message of the case stands in the request, in order; an assistant's instructions may not."""
-    found: list[int | None] = []
+def _places(messages: Sequence[Chat], wanted: Sequence[Message]) -> dict[int, int]:
+    """By its number, where each message of the case stands in the request, in order; an assistant's
+    instructions may not."""
+    found: dict[int, int] = {}
     start = 0
-    for one in wanted:
+    for number, one in enumerate(wanted):
         there = (
             at
             for at in range(start, len(messages))
             if as_row(str(messages[at].get("role"))) == one.role
             and one.content in (text_of(messages[at].get("content")) or "")
         )
-        place = next(there, None)
-        found.append(place)
-        start = start if place is None else place + 1
+        if (place := next(there, None)) is not None:
+            found[number], start = place, place + 1
     return found
 
 

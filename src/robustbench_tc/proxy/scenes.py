@@ -278,14 +278,15 @@ class Scenes:
 
 def _row(session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> Sample:
     """A request as a clean row."""
-    said = ({"role": as_row(role), "content": text} for role, text in messages)
     return Sample(
         id=f"door__{session.case}::clean",
         clean_id=f"door__{session.case}",
         type_code=taxonomy.CLEAN,
         source=sources.OWN,
         category="calls",
-        messages=tuple(msgspec.convert(one, Message) for one in said),
+        messages=tuple(
+            msgspec.convert({"role": as_row(role), "content": text}, Message) for role, text in messages
+        ),
         tools=tuple(tools),
         golden_answers=(),
         output_format=sources.get(sources.OWN).output_format,

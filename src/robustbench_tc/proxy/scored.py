@@ -46,7 +46,6 @@ class Attempt(NamedTuple):
     """What one session did with a row."""
 
     row: Sample
-    session: str
     repeat: int
     """The session's."""
     answers: tuple[Answer, ...]
@@ -66,9 +65,9 @@ def attempts(exchanges: Iterable[Exchange], rows: Mapping[str, Sample], settings
                 found.append([])
             found[-1].append(one)
     made = []
-    for (session, row_id), found in conversations.items():
+    for (_, row_id), found in conversations.items():
         row, repeat = rows[row_id], found[0][0].repeat
-        tries = [Attempt(row, session, repeat, _answers(row, lines, settings)) for lines in found]
+        tries = [Attempt(row, repeat, _answers(row, lines, settings)) for lines in found]
         answered = (one for one in tries if one.answers[-1].status != "request_error")
         made.append(next(answered, tries[0]))
     return made

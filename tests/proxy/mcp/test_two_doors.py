@@ -131,7 +131,7 @@ def line(by: str, opening: float, began: float, ended: float, number: int = 1) -
     call = {"id": "1", "name": by, "arguments": "{}"}
     replies: tuple[Any, ...] = ({"text": "", "tool_calls": [call]},)
     return Exchange(
-        door=MCP, session="a.0", case="a", repeat=0, number=number, by=by, opening=opening, began=began,
+        door=MCP, session="a.0", repeat=0, number=number, by=by, opening=opening, began=began,
         ended=ended, replies=replies,
     )  # fmt: skip
 
@@ -184,7 +184,7 @@ def test_forty_doors_share_a_large_journal(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from robustbench_tc.proxy.journal import *\n"
         "from robustbench_tc.proxy.journal import NONE\n"
         f"kept = Journal(Path({str(path)!r}))\n"
-        "for n in range(30): kept.write(Exchange(session=sys.argv[1], case='a', repeat=0, number=n), NONE)"
+        "for n in range(30): kept.write(Exchange(session=sys.argv[1], repeat=0, number=n), NONE)"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 

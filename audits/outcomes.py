@@ -85,7 +85,7 @@ def answers_of(path: Path, dataset: str | Path | None) -> tuple[Path, Path]:
     """The file of answers (`path`, or that of the run `path`) and the dataset asked. Raises UserError."""
     if path.is_dir():
         run = open_run(path)
-        path = run.scores_path if run.scores_path.is_file() else run.predictions_path
+        path = run.scores_path if run.scores_path.is_file() else run.answers_path
     if dataset is None:
         if not (path.parent / RECORD).is_file():
             raise UserError(f"{path}: name the build or release that was asked with --dataset")

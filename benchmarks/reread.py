@@ -61,7 +61,7 @@ def replies(release: Path, runs: Sequence[Path]) -> Iterator[tuple[str, dict[str
     for path in runs:
         folder = open_run(path)
         rows = {row.id: row for row in verdicts.dataset_of(folder).rows}
-        for one in predictions.read(folder.predictions_path):
+        for one in predictions.read(folder.answers_path):
             tools = msgspec.to_builtins(rows[one.id].tools)
             beside = {"tool_calls": one.tool_calls, "finish_reason": one.finish_reason}
             yield str(path), {"source": one.source, "tools": tools, "text": one.raw_output, **beside}

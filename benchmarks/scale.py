@@ -207,7 +207,7 @@ def answered(release: Path, run: Path, repeats: int) -> None:
     from tests.eval import answered as by_rule
 
     made = by_rule.run(run, release, repeats)
-    sys.stdout.write(str(pq.read_metadata(made.predictions_path).num_rows))
+    sys.stdout.write(str(pq.read_metadata(made.answers_path).num_rows))
 
 
 def answer(release: Path, run: Path, repeats: int) -> int:

@@ -109,25 +109,20 @@ def select(
         rows = [
             row for row in every if row.id in named or (row.type_code == clean and row.clean_id in samples)
         ]
+    for word, number in (("limit", selection.limit), ("samples", selection.samples)):
+        if number is not None and number < 1:
+            raise UserError(f"--{word} {number}: give 1 or more")
+    if selection.limit is not None and selection.samples is not None:
+        raise UserError("--limit counts rows, --samples whole samples: give one of them")
+    if selection.samples is not None:
+        drawn = frozenset(order(rows, by)[: selection.samples])
+        rows = [row for row in rows if row.clean_id in drawn]
+    if selection.limit is not None:
+        kept = {row.id for row in turns(rows, by)[: selection.limit]}
+        rows = [row for row in rows if row.id in kept]
     if not rows:
         raise UserError(f"no row of {name} fits the selection: widen --types, --sources or --ids")
-    return tuple(_part(rows, selection.limit, selection.samples, by))
-
-
-def _part(rows: list[Row], limit: int | None, samples: int | None, by: Origin) -> list[Row]:
-    """The rows that `limit` or `samples` leaves, in the order they had."""
-    for name, number in (("limit", limit), ("samples", samples)):
-        if number is not None and number < 1:
-            raise UserError(f"--{name} {number}: give 1 or more")
-    if limit is not None and samples is not None:
-        raise UserError("--limit counts rows, --samples whole samples: give one of them")
-    if samples is not None:
-        drawn = frozenset(order(rows, by)[:samples])
-        return [row for row in rows if row.clean_id in drawn]
-    if limit is None or limit >= len(rows):
-        return rows
-    kept = {row.id for row in turns(rows, by)[:limit]}
-    return [row for row in rows if row.id in kept]
+    return tuple(rows)
 
 
 def order(rows: Iterable[Row], by: Origin = "source") -> list[str]:
@@ -173,10 +168,8 @@ def turns(rows: Sequence[Row], by: Origin = "source") -> list[Row]:
     places = {source: at for at, source in enumerate(sorted({getattr(row, by) for row in rows}))}
     found: dict[str, Row] = {}
     for row in _in_turns([_by_source(by_type[code], at, places) for at, code in enumerate(by_type)]):
-        anchor = clean.get(row.clean_id)
-        if anchor is not None:
-            found.setdefault(anchor.id, anchor)
-        found.setdefault(row.id, row)
+        anchor = clean.get(row.clean_id, row)
+        found |= {anchor.id: anchor, row.id: row}
     return list(found.values())
 
 

@@ -49,11 +49,10 @@ def undelivered(
     for call in native or ():
         if fault := _fault(call, tools, finish_reason):
             return fault
-    if native:
-        got = [[call["name"], msgspec.json.decode(call["arguments"] or "{}")] for call in native]
-        same = dumps(got) == dumps([[one.name, one.parameters] for one in meant.calls])
-        return None if same else "in_text"
-    if meant.calls:
+    got = [[call["name"], msgspec.json.decode(call["arguments"] or "{}")] for call in native or ()]
+    if got and dumps(got) == dumps([[one.name, one.parameters] for one in meant.calls]):
+        return None
+    if got or meant.calls:
         return "in_text"
     if "call_in_thought" in meant.flags:
         return "in_reasoning"

@@ -15,7 +15,6 @@ import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Json, Prediction, Sample, Status
 from robustbench_tc.shown import Line, Part
 
@@ -43,16 +42,14 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_predictions(path: Path, answers: Iterable[Prediction], rows: Mapping[str, Sample]) -> None:
     """Predictions as JSON lines in the paper's layout."""
-    with atomic_file(path) as beside, beside.open("wb") as file:
-        for one in answers:
-            file.write(schema.dumps(_theirs_of(one, rows[one.id])).encode() + b"\n")
+    predictions.write_lines(path, (_theirs_of(one, rows[one.id]) for one in answers))
 
 
 def _theirs_of(one: Prediction, row: Sample) -> dict[str, Json]:
     answer: dict[str, Json] = {
         "raw_output": one.raw_output or "",
         "error": None if one.status == "ok" else f"{one.status}: {one.error or ''}",
-        "tool_calls": [msgspec.to_builtins(call) for call in read(one, row).calls],
+        "tool_calls": msgspec.to_builtins(read(one, row).calls),
     }
     metadata: dict[str, Json] = {}
     if one.injected is not None:
@@ -87,8 +84,7 @@ def read_predictions(
     Returns them with what was left out, by reason: rows that the dataset does not have or has with another
     golden answer (so another text was asked), second answers to a row, a torn last line.
     """
-    rows = dataset.by_id
-    hashes = dataset.hashes
+    rows, hashes = dataset.by_id, dataset.hashes
     found: dict[tuple[str, int], Prediction] = {}
     left_out: Counter[str] = Counter()
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]

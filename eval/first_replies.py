@@ -9,6 +9,7 @@ from typing import Literal
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Store
+from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import LiveRow, Sample
 
 from .dialogue import Dialogue
@@ -44,7 +45,7 @@ class FirstReplies:
         self._asked = asked
         self._settings = settings
         self._silent = 0
-        lines = (line for key in list(journal.keys()) if "status" in (line := journal.get(key) or {}))
+        lines = (line for _, line in read_lines(journal.path) if "status" in line)
         there = (as_answer(journal.path, line) for line in lines)
         self._works = any(
             self._shows(one, lambda one: parsed(row, settings, one).calls)

@@ -93,20 +93,18 @@ def differences(there: "Settings", here: "Settings", *ignored: str) -> list[str]
     ]
 
 
-def identity(there: "Settings", here: "Settings") -> list[str]:
-    """`differences` that keep a run from going on: all but what it may grow in.
+def check(where: object, there: "Settings", here: "Settings") -> None:
+    """UserError with every difference, and what helps, where the run at `where` cannot go on or grow.
 
     Predictions that were imported come from a file as a whole, so such a run does not grow.
     """
-    return differences(there, here, *(() if here.backend == "import" else _GROWS))
-
-
-def refusal(where: object, there: "Settings", here: "Settings", found: Sequence[str]) -> str:
-    """Why the run at `where` does not go on, and what helps; `found`: what `identity` gave."""
+    found = differences(there, here, *(() if here.backend == "import" else _GROWS))
+    if not found:
+        return
     said = f"{where} holds a run of other settings: {'; '.join(found)}. Take another --out"
     if there.fingerprint != here.fingerprint and not answers_differ(there, here):
         said += f" (with --reuse {where} its answers to rows that are the same count there)"
-    return said
+    raise UserError(said)
 
 
 def answers_differ(there: "Settings", here: "Settings") -> list[str]:

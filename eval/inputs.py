@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -22,6 +22,8 @@ from .live import inputs as live_inputs
 from .live.inputs import LiveData
 from .live.row_check import mistake
 from .needs_no_reading import TypeFigures
+
+Kind = TypeVar("Kind", bound=Data[Any])
 
 Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
@@ -135,68 +137,66 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset | LiveData:
     local = Path(dataset).expanduser()
     is_file = local.is_file() and revision is None
     folder = local if is_file else resolve_dataset(dataset, revision, patterns=NEEDED)
-    if is_dataset(folder):
-        place = str(folder.resolve()) if local.is_dir() else dataset
-        return _load_live(folder, place, None if local.is_dir() else folder.name)
+    name, commit = dataset, None
     if is_file or local.is_dir():
-        return _load_folder(folder.resolve())
-    if not (folder / taxonomy.CLEAN).is_dir():
-        raise UserError(f"{dataset} on the Hub is not a RobustBench-TC dataset: it has no config clean")
-    # The cache keeps each commit in a folder of its name.
-    return _load_release(folder, dataset, revision=folder.name)
+        folder = folder.resolve()
+        name = str(folder)
+    else:
+        commit = folder.name  # the cache keeps each commit in a folder of its name
+    if is_dataset(folder):
+        return _load_live(folder, name, commit)
+    if any((folder / taxonomy.CLEAN).glob("test-*.parquet")):
+        return _load_release(folder, name, commit)
+    if (found := paper_rows(folder)) is not None:
+        return found
+    raise UserError(
+        f"{name} is not a RobustBench-TC dataset: it has neither clean/test-*.parquet nor "
+        "api_eval/clean.jsonl"
+    )
 
 
 def load_live(dataset: str, *, revision: str | None = None) -> LiveData:
     """`load` for what takes a live dataset alone. Raises UserError."""
     found = load(dataset, revision=revision)
-    if isinstance(found, Dataset):
-        raise UserError(f"{dataset} is not a live dataset (`rbtc build live` makes one)")
-    return found
+    return only(found, LiveData, f"{dataset} is not a live dataset (`rbtc build live` makes one)")
 
 
 def load_samples(dataset: str, *, revision: str | None = None) -> Dataset:
     """`load` for what takes no live dataset. Raises UserError for one."""
     found = load(dataset, revision=revision)
-    if isinstance(found, LiveData):
-        raise UserError(f"{dataset} is a live dataset: its rows are episodes, which `rbtc eval` alone plays")
-    return found
+    what = f"{dataset} is a live dataset: its rows are episodes, which `rbtc eval` alone plays"
+    return only(found, Dataset, what)
 
 
-def _load_folder(folder: Path) -> Dataset:
-    if any((folder / taxonomy.CLEAN).glob("test-*.parquet")):
-        return _load_release(folder, str(folder))
-    if (found := paper_rows(folder)) is not None:
-        return found
-    raise UserError(
-        f"{folder} is not a RobustBench-TC dataset: it has neither clean/test-*.parquet nor "
-        "api_eval/clean.jsonl"
-    )
+def only(data: Dataset | LiveData, kind: type[Kind], otherwise: str) -> Kind:
+    """The data, if they are of this kind. Raises UserError."""
+    if not isinstance(data, kind):
+        raise UserError(otherwise)
+    return data
 
 
 def paper_rows(folder: Path) -> Dataset | None:
     """The rows of a folder in the layout of the paper's release; None for another one. Raises UserError."""
     for paper in (folder, folder / "api_eval"):
         if paper_layout.is_release(paper):
-            release = paper_layout.read_release(paper)
-            return Dataset(name=str(folder), rows=release.rows, left_out=release.left_out)
+            rows, left_out = paper_layout.read_release(paper)
+            return Dataset(name=str(folder), rows=rows, left_out=left_out)
     return None
 
 
-def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
+def _load_release(folder: Path, name: str, revision: str | None) -> Dataset:
     rows: list[Sample] = []
     read = partial(sample, registries={})
     for code in taxonomy.configs(folder):
         rows += _read_rows(folder / code, Sample, read, str)
     _clean_of(name, rows)
-    book = read_book(folder)
-    audited = needs_no_reading.audited(folder, Counter(row.type_code for row in rows))
     return Dataset(
         name=name,
         revision=revision,
         version=version_of(folder),
         rows=tuple(rows),
-        audited=audited,
-        book=book,
+        audited=needs_no_reading.audited(folder, Counter(row.type_code for row in rows)),
+        book=read_book(folder),
     )
 
 

@@ -13,6 +13,7 @@ lifted back to lists of accepted values (scoring.md §3.6).
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -30,17 +31,9 @@ _SYSTEM_HOLDS_TOOLS = ("apibank", "rotbench", "tooleyes")
 """Sources whose upstream system text only repeats the tool list and the output format."""
 
 
-class Release(msgspec.Struct, frozen=True):
-    """Rows in taxonomy order, and what was left out by reason."""
-
-    rows: tuple[Sample, ...]
-    left_out: dict[str, int]
-
-
 class _Perturbation(msgspec.Struct):
     type: str = taxonomy.CLEAN
     variant: Json = None
-    metadata: Json = None
 
 
 def is_release(path: Path) -> bool:
@@ -48,8 +41,9 @@ def is_release(path: Path) -> bool:
     return path.suffix == ".jsonl" if path.is_file() else (path / "clean.jsonl").is_file()
 
 
-def read_release(path: Path) -> Release:
-    """The rows of a folder in the paper's layout, or of one of its files. Raises UserError.
+def read_release(path: Path) -> tuple[tuple[Sample, ...], dict[str, int]]:
+    """The rows of a folder in the paper's layout, or of one of its files, in taxonomy order; and what was
+    left out, by reason. Raises UserError.
 
     Rows of that release need not have a clean row (50 of its same-name rows have none).
     """
@@ -77,7 +71,7 @@ def read_release(path: Path) -> Release:
         raise UserError(f"{path} holds no single-turn row in the layout of the paper's release")
     clean = {row.clean_id: row for row in rows.values() if row.type_code == taxonomy.CLEAN}
     ordered = sorted(rows.values(), key=lambda row: codes.index(row.type_code))
-    return Release(tuple(_completed(row, clean.get(row.clean_id)) for row in ordered), dict(left_out))
+    return tuple(_completed(row, clean.get(row.clean_id)) for row in ordered), dict(left_out)
 
 
 def lines_of(file: Path, left_out: Counter[str] | None = None) -> Iterator[tuple[str, dict[str, Json]]]:
@@ -103,12 +97,9 @@ def lines_of(file: Path, left_out: Counter[str] | None = None) -> Iterator[tuple
 def decoded(value: Json) -> Json:
     """A field that may be JSON in a string, up to twice."""
     for _ in range(2):
-        if not isinstance(value, str):
-            break
-        try:
-            value = schema.loads(value)
-        except (ValueError, RecursionError):
-            break
+        if isinstance(value, str):
+            with suppress(ValueError, RecursionError):
+                value = schema.loads(value)
     return value
 
 

@@ -145,7 +145,7 @@ def table(found: Iterable[Prediction]) -> "pa.Table":
     return schema.arrow_table(found, Prediction)
 
 
-def write_lines(path: Path, found: Iterable[Prediction]) -> None:
+def write_lines(path: Path, found: Iterable[Json]) -> None:
     """Predictions as JSON lines, one a prediction, under exactly this name."""
     with atomic_file(path) as beside, beside.open("wb") as file:
         for one in found:

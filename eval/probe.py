@@ -49,7 +49,9 @@ class Question(msgspec.Struct, frozen=True):
         return [Finding(check=self.check, answer=answer, note=f"{self.refused} ({got})".strip())]
 
 
-def _tool(name: str = "get_weather", properties: Mapping[str, Json] = {}, **more: Json) -> Tool:
+def _tool(
+    name: str = "get_weather", properties: Mapping[str, Json] = {}, more: Mapping[str, Json] = {}
+) -> Tool:
     """`more`: fields of the schema beside its properties."""
     found = {"city": {"type": "string"}, **properties}
     schema = {"type": "object", "properties": found, "required": ["city"], **more}
@@ -180,7 +182,7 @@ QUESTIONS: Mapping[str, Question] = {
     "$ref": _takes(
         "schema with $ref",
         SCHEMA,
-        _tool(properties={"unit": {"$ref": "#/$defs/unit"}}, **{"$defs": UNIT}),
+        _tool(properties={"unit": {"$ref": "#/$defs/unit"}}, more={"$defs": UNIT}),
     ),
     "anyOf": _takes("schema with anyOf", SCHEMA, _tool(properties={"day": DAY})),
     "enum": _takes("enum with null", SCHEMA, _tool(properties={"unit": {"enum": ["C", "F", None]}})),

@@ -24,6 +24,12 @@ _FAILED = frozenset(get_args(Status)) - {"ok"}
 SHOWN = 15
 """Reasons that get a line of their own; of the others the codes are counted."""
 
+_COUNTED = {
+    "request_error": "",
+    "agent_error": ", counted as a wrong answer, asked again by the same command",
+}
+"""What becomes of a row without an answer; of any other status it is a wrong answer."""
+
 _VARIES = re.compile(r"HTTP \d{3}|[\w-]*\d[\w-]*")
 """What differs between two messages of one reason: numbers and ids, but not the status."""
 
@@ -87,9 +93,8 @@ def lines(found: Sequence[Reason], session: Session | None = None) -> Iterator[s
     if found:
         yield "why requests failed, the most frequent first:"
     for one in found[:SHOWN]:
-        wrong = "" if one.status == "request_error" else ", counted as a wrong answer"
-        wrong += ", asked again by the same command" if one.status == "agent_error" else ""
-        yield f"  {one.count} × {one.message} (such as {one.id}{wrong})"
+        what = _COUNTED.get(one.status, ", counted as a wrong answer")
+        yield f"  {one.count} × {one.message} (such as {one.id}{what})"
     rest: Counter[str] = Counter()
     for one in found[SHOWN:]:
         rest[one.code] += one.count

@@ -15,6 +15,7 @@ The journal is the truth: the parquet files are made from it and can be made aga
 import hashlib
 import os
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self, cast
 
@@ -189,8 +190,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     @property
     def answered(self) -> int:
         """Predictions or episodes that are there."""
-        found: int = self.totals.get("predictions", 0) or self.totals.get("episodes", 0)
-        return found
+        return int(self.totals.get("predictions", 0) or self.totals.get("episodes", 0))
 
     def how_far(self, done: int) -> str:
         """`12 of 40 rows`"""
@@ -244,16 +244,16 @@ def mode_of(word: str) -> Mode:
     return cast(Mode, word)
 
 
+@dataclass
 class RunFolder:
     """The files of one run; the journal is open only inside `journal()`."""
 
-    def __init__(self, path: Path, record: RunRecord) -> None:
-        self.path = path
-        self.record = record
-        self.notes: list[str] = []
-        """What the user has to know of how the folder was found."""
-        self.before: RunRecord | None = None
-        """The record before this start let the run grow."""
+    path: Path
+    record: RunRecord
+    notes: list[str] = field(default_factory=list)
+    """What the user has to know of how the folder was found."""
+    before: RunRecord | None = None
+    """The record before this start let the run grow."""
 
     @property
     def answers_path(self) -> Path:
@@ -264,10 +264,6 @@ class RunFolder:
     def under_way(self) -> bool:
         """Whether its last session has not ended: it runs, or was cut off."""
         return bool(self.record.sessions) and self.record.sessions[-1].seconds is None
-
-    @property
-    def predictions_path(self) -> Path:
-        return self.path / PREDICTIONS
 
     @property
     def scores_path(self) -> Path:
@@ -349,11 +345,8 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry
         there = folder.record.settings
         same = not growth.differences(there, settings) and not folder.record.also
         if same or _has_answers(folder):
-            differences = growth.identity(there, settings)
-            if differences:
-                raise UserError(growth.refusal(path, there, settings, differences))
-            grows = not same and settings.backend not in ("import", "door")
-            if grows:
+            growth.check(path, there, settings)
+            if not same and settings.backend not in ("import", "door"):
                 growth.grow(folder, data, settings)
             if not dry:
                 folder.claim(folder.answers_path, folder.scores_path)

@@ -17,6 +17,7 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Stats, Store
+from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN
 
 from . import journal, wire
@@ -61,15 +62,15 @@ class Runner:
         *,
         workers: int,
         unwritten: int | None = None,
-        stage: Callable[[Dialogue], Stage] | None = None,
         sharing: "Sharing | None" = None,
+        stage: Callable[[Dialogue], Stage] | None = None,
         first: FirstReplies | None = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
         self._journal, self._speaker, self._stage = store, speaker, stage
         self._workers, self._unwritten = workers, asyncio.Semaphore(unwritten or workers)
         self._watch = Watch(workers)
-        self._sharing, self._first, self._tell = sharing, first, progress
+        self._sharing, self._first, self._tell = sharing or Sharing(store), first, progress
         self._state = Progress(0)
         self.served_models: set[str] = set()
 
@@ -134,16 +135,13 @@ class Runner:
         ask, base, key = dialogue.ask(), dialogue.base(), dialogue.key()
         assert ask is not None
         sharing = self._sharing
-        digest = sharing.digest(dialogue, ask) if sharing is not None else None
+        digest = sharing.digest(dialogue, ask)
         # Whoever asks the same waits here.
-        async with sharing.alone(digest) if sharing and digest else nullcontext(), self._unwritten:
-            answer = sharing.answer(digest, base) if sharing and digest else None
-            if answer is None:
-                answer = await self._speaker.reply(dialogue, ask, base)
+        async with sharing.alone(digest), self._unwritten:
+            answer = sharing.answer(digest, base) or await self._speaker.reply(dialogue, ask, base)
             answer = msgspec.structs.replace(dialogue.noted(answer), request=digest)
             await journal.keep(self._journal, key, answer)
-            if sharing and digest and answer.status not in ASKED_AGAIN:
-                sharing.keys[digest] = key
+            sharing.keep(digest, key, answer)
         if answer.shared:
             self._state.shared += 1
             return answer
@@ -159,33 +157,37 @@ class Sharing:
     """Answers by what was asked: at temperature 0 an equal request is not sent again, also while the first is
     under way. Each repeat, and each sample of a vote, is asked for itself."""
 
-    def __init__(self, store: Store, stats: Stats) -> None:
-        """`stats`: of the client, which may find that the endpoint takes no temperature."""
+    def __init__(self, store: Store, stats: Stats | None = None) -> None:
+        """`stats`: of the client, which may find that the endpoint takes no temperature; None: nothing is
+        shared."""
         self._journal, self._stats = store, stats
         self._under_way: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self.keys: dict[str, str] = {}
-        """Where the journal has the answer to a request, by its digest."""
-        for key in list(store.keys()):
-            line = store.get(key) or {}
-            if line.get("request") and line.get("status") not in ASKED_AGAIN:
-                self.keys.setdefault(line["request"], key)
+        self._keys: dict[str, str] = {}
+        if stats is not None:
+            for key, line in read_lines(store.path):
+                if line.get("request") and line.get("status") not in ASKED_AGAIN:
+                    self._keys.setdefault(line["request"], key)
 
     def digest(self, dialogue: Dialogue, ask: wire.Ask) -> str | None:
         """Of all that an answer depends on in a run; None where equal requests may have different answers."""
-        if "temperature" in self._stats.left_out:
+        if self._stats is None or "temperature" in self._stats.left_out:
             return None
         names = [tool.name for tool in dialogue.env.tools]  # calls are led back to them
         body = schema.dumps((ask.messages, ask.tools, names, dialogue.repeat, ask.draw))
         return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    def alone(self, digest: str) -> AbstractAsyncContextManager[None]:
+    def alone(self, digest: str | None) -> AbstractAsyncContextManager[None]:
         """Held by whoever asks this, until its answer is on disk."""
-        return self._under_way[digest]
+        return nullcontext() if digest is None else self._under_way[digest]
 
-    def answer(self, digest: str, base: Answer) -> Answer | None:
+    def keep(self, digest: str | None, key: str, answer: Answer) -> None:
+        """Remembers where the journal has the answer to a request."""
+        if digest is not None and answer.status not in ASKED_AGAIN:
+            self._keys[digest] = key
+
+    def answer(self, digest: str | None, base: Answer) -> Answer | None:
         """The answer that an equal request had, for that of `base`; it costs nothing."""
-        key = self.keys.get(digest)
-        found = None if key is None else journal.answer(self._journal, key)
+        found = journal.answer(self._journal, self._keys.get(digest or "", ""))
         if found is None:
             return None
         return msgspec.structs.replace(

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from robustbench_tc import __version__
 from robustbench_tc.compute import loop
 from robustbench_tc.llm import Store
+from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import LiveRow, Sample
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
@@ -36,14 +37,12 @@ def spent(journal: Store, price: tuple[float, float] | None) -> float:
     journal."""
     if price is None:
         return 0.0
-    tokens = [0, 0]
-    for key in list(journal.keys()):
-        line = journal.get(key) or {}
-        if line.get("reused") or line.get("shared"):
-            continue
-        tokens[0] += line.get("prompt_tokens") or 0
-        tokens[1] += line.get("completion_tokens") or 0
-    return (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6
+    whole = 0.0
+    for _, line in read_lines(journal.path):
+        if not line.get("reused") and not line.get("shared"):
+            whole += (line.get("prompt_tokens") or 0) * price[0]
+            whole += (line.get("completion_tokens") or 0) * price[1]
+    return whole / 1e6
 
 
 def run(

@@ -1,11 +1,12 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -28,8 +29,8 @@ from .record import RunFolder, open_run
 from .row_files import RowFiles
 from .score import judge
 
-Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
-"""Flag → type → correct and n."""
+Flagged: TypeAlias = Counter[tuple[str, str, Literal["correct", "n"]]]
+"""Rows with a flag, by flag and type: how many are correct, and how many there are."""
 
 
 _ANOTHER = "{} is another dataset than {} was asked: name the right one with --dataset"
@@ -45,18 +46,14 @@ def data_of(folder: RunFolder, name: str | None = None) -> Dataset | LiveData:
 
 def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
     """`data_of` for a run whose rows are samples. Raises UserError."""
-    found = data_of(folder, name)
-    if isinstance(found, LiveData):
-        raise UserError(f"{folder.path} is a live run: this looks at predictions")
-    return found
+    what = f"{folder.path} is a live run: this looks at predictions"
+    return inputs.only(data_of(folder, name), Dataset, what)
 
 
 def live_data_of(folder: RunFolder, name: str | None = None) -> LiveData:
     """`data_of` for a live run. Raises UserError."""
-    found = data_of(folder, name)
-    if isinstance(found, Dataset):
-        raise UserError(f"{folder.path} is no live run: this looks at episodes")
-    return found
+    what = f"{folder.path} is no live run: this looks at episodes"
+    return inputs.only(data_of(folder, name), LiveData, what)
 
 
 def place_of(folder: RunFolder, name: str | None = None) -> Path:
@@ -149,19 +146,19 @@ def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None
     and for one whose row the dataset does not have in that wording.
     """
 
-    def work(item: tuple[pa.RecordBatch, pa.Table]) -> pa.Table:
+    def work(item: tuple[pa.RecordBatch, pa.Table]) -> tuple[pa.Table, Flagged]:
         batch, taken = item
         try:
             found = [schema.record(row, Prediction) for row in batch.to_pylist()]
         except ValueError as error:
-            raise predictions.damaged(folder.predictions_path, error) from None
+            raise predictions.damaged(folder.answers_path, error) from None
         as_it_is = batch.schema.equals(arrow_schema(Prediction))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
         registries: dict[str, tuple[Tool, ...]] = {}
         return _judged(found, table, [inputs.sample(row, registries) for row in taken.to_pylist()])
 
     def batches() -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
-        for batch in predictions.read_batches(folder.predictions_path):
+        for batch in predictions.read_batches(folder.answers_path):
             ids: list[str] = batch["id"].to_pylist()  # type: ignore[assignment]
             asked: list[str] = batch["sample_hash"].to_pylist()  # type: ignore[assignment]
             for one, sample_hash in zip(ids, asked, strict=True):
@@ -172,14 +169,12 @@ def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None
     _write(folder, rows, parallel.map_ordered(work, batches(), workers))
 
 
-def _judged(found: Sequence[Prediction], table: pa.Table, rows: Sequence[Sample]) -> pa.Table:
-    """`table`, which holds predictions, with the columns of their verdicts; `rows` has their clean rows too.
-
-    The table's note says how rows with a flag were answered: flag → type → correct and n.
-    """
+def _judged(found: Sequence[Prediction], table: pa.Table, rows: Sequence[Sample]) -> tuple[pa.Table, Flagged]:
+    """`table`, which holds predictions, with the columns of their verdicts; `rows` has their clean rows
+    too."""
     by_id, anchors = {row.id: row for row in rows}, inputs.anchors(rows)
     verdicts: list[Verdict | None] = []
-    flagged: Flagged = {}
+    flagged: Flagged = Counter()
     for one in found:
         row = by_id[one.id]
         if one.status == "request_error":
@@ -188,8 +183,9 @@ def _judged(found: Sequence[Prediction], table: pa.Table, rows: Sequence[Sample]
         verdict = judge(one, row, anchors[one.id])
         verdicts.append(verdict)
         for flag in row.flags:
-            _count(flagged, flag, row.type_code, verdict.correct, 1)
-    return parquet.noted(with_verdicts(table, verdicts), msgspec.json.encode(flagged))
+            flagged[flag, row.type_code, "correct"] += verdict.correct
+            flagged[flag, row.type_code, "n"] += 1
+    return with_verdicts(table, verdicts), flagged
 
 
 def with_verdicts(table: pa.Table, verdicts: Sequence[Verdict | None]) -> pa.Table:
@@ -203,26 +199,20 @@ def with_verdicts(table: pa.Table, verdicts: Sequence[Verdict | None]) -> pa.Tab
     return table
 
 
-def _count(flagged: Flagged, flag: str, code: str, correct: int, n: int) -> None:
-    cell = flagged.setdefault(flag, {}).setdefault(code, {"correct": 0, "n": 0})
-    cell["correct"] += correct
-    cell["n"] += n
-
-
-def _write(folder: RunFolder, rows: Rows, tables: Iterable[pa.Table]) -> None:
-    """Writes `scores.parquet` and what the tables' notes add up to."""
+def _write(folder: RunFolder, rows: Rows, judged: Iterable[tuple[pa.Table, Flagged]]) -> None:
+    """Writes `scores.parquet`, and what is counted into the record."""
     kinds = arrow_schema(Prediction, Verdict)
-    flagged: Flagged = {}
+    flagged: Flagged = Counter()
 
-    def counted() -> Iterator[pa.Table]:
-        for table in tables:
-            for flag, types in msgspec.json.decode(parquet.note(table), type=Flagged).items():
-                for code, cell in types.items():
-                    _count(flagged, flag, code, cell["correct"], cell["n"])
+    def tables() -> Iterator[pa.Table]:
+        for table, counted in judged:
+            flagged.update(counted)
             yield table.select(kinds.names)
 
-    parquet.write_file(counted(), folder.scores_path, kinds, replace=True)
-    folder.record.flagged = flagged
+    parquet.write_file(tables(), folder.scores_path, kinds, replace=True)
+    folder.record.flagged = {}
+    for (flag, code, what), number in flagged.items():
+        folder.record.flagged.setdefault(flag, {}).setdefault(code, {})[what] = number
     folder.record.needs_no_reading = rows.needs_no_reading()
     folder.record.unreviewed = rows.unreviewed() or msgspec.UNSET
     folder.record.reader = READER_VERSION

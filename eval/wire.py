@@ -78,10 +78,7 @@ def first(row: Sample, mode: str, words: Prompts = OURS) -> Ask:
     if mode == "prompt":
         return Ask([dict(m) for m in words.messages(row)])
     names = WireNames(row.tools)
-    return Ask(
-        _native(row, names),
-        [function(tool, names) for tool in row.tools],
-    )
+    return Ask(_native(row, names), [function(tool, names) for tool in row.tools])
 
 
 def _native(row: Sample, names: WireNames) -> list[dict[str, Json]]:
@@ -121,10 +118,8 @@ def following(
 
     `results`: for each reply what its calls were answered with, in their order; without any, the row's text.
     """
-    asked = first(row, mode, words)
-    if not replies:
-        return asked
-    messages, names = list(asked.messages), WireNames(row.tools)
+    asked, names = first(row, mode, words), WireNames(row.tools)
+    messages = list(asked.messages)
     for place, (text, tool_calls) in enumerate(replies):
         said = results[place] if place < len(results) else None
         turn = words.result("\n".join([row.injected_error or ""] if said is None else said))

@@ -141,16 +141,22 @@ class Catalogue(msgspec.Struct, frozen=True):
     def shown(self) -> Iterator[Part]:
         """Three examples, the marts by group, the views."""
         yield from EXAMPLES
-        needs = {"runs": "needs --run", "live": "needs a live run", "cells": ""}
+        needs = {"runs": ["needs --run"], "live": ["needs a live run"], "cells": []}
         for group in dict.fromkeys(mart.group for mart in self.marts.values()):
-            rows = []
-            for name, mart in self.marts.items():
-                notes = [
-                    needs[mart.needs],
-                    *(f"--param {key}=…: {one}" for key, one in mart.parameters.items()),
-                ]
-                if mart.group == group:
-                    rows.append((name, mart.description, "; ".join(filter(None, notes))))
+            rows = [
+                (
+                    name,
+                    mart.description,
+                    "; ".join(
+                        (
+                            *needs[mart.needs],
+                            *(f"--param {key}=…: {one}" for key, one in mart.parameters.items()),
+                        )
+                    ),
+                )
+                for name, mart in self.marts.items()
+                if mart.group == group
+            ]
             yield Table(("mart", "answers", ""), rows, title=group, folded=("answers", ""))
         columns = [
             (name, ", ".join(f"{one} {kind}" for one, kind in found.items()))
@@ -187,13 +193,10 @@ def views() -> dict[str, dict[str, str]]:
     """What a .sql file of your own may query: name and type of every column, by view."""
     with connect(Inputs()) as connection:
         found = connection.execute(
-            "select table_name, column_name, data_type from information_schema.columns "
-            "where table_schema = 'main' order by table_name, ordinal_position"
+            "select table_name, list((column_name, lower(data_type)) order by ordinal_position) "
+            "from information_schema.columns where table_schema = 'main' group by all order by table_name"
         ).fetchall()
-    columns: dict[str, dict[str, str]] = {}
-    for view, column, kind in found:
-        columns.setdefault(view, {})[column] = kind.lower()
-    return columns
+    return {view: dict(columns) for view, columns in found}
 
 
 @contextmanager
@@ -216,13 +219,13 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
     """
     import duckdb
 
-    scored = [(_scored(run), _is_live(run)) for run in inputs.runs]
-    if twice := [run for (run, _), times in Counter(scored).items() if times > 1]:
+    scored = [_scored(run) for run in inputs.runs]
+    if twice := [run for run, times in Counter(scored).items() if times > 1]:
         raise UserError(f"{twice[0]} is given twice")
-    runs, live = ([run for run, of_live in scored if of_live is wanted] for wanted in (False, True))
-    release = None
-    if inputs.release is not None:
-        release = _folder(inputs.release, "clean", "name a folder that `rbtc build` made")
+    runs, live = ([run for run in scored if _is_live(run) is wanted] for wanted in (False, True))
+    release = inputs.release
+    if release is not None:
+        release = _folder(release, "clean", "name a folder that `rbtc build` made")
     with _interruptible(), duckdb.connect() as connection:
         variables: dict[str, Any] = {
             **inputs.parameters,
@@ -264,9 +267,8 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
 def _mixtures(connection: "duckdb.DuckDBPyConnection", runs: Sequence[str], release: str | None) -> list[str]:
     """The facts of the mixtures that no module states, of these runs and the release, as JSON; in order."""
     found: set[str] = set()
-    files = [f"{run}/scores.parquet" for run in runs]
-    files += [] if release is None else [f"{release}/*/test-*.parquet"]
-    for file in files:
+    of_release = [f"{release}/*/test-*.parquet"] if release else []
+    for file in (*(f"{run}/scores.parquet" for run in runs), *of_release):
         rows = connection.execute(
             "select distinct type_code from read_parquet(?, union_by_name = true) "
             f"where starts_with(type_code, '{taxonomy.MIX}')",
@@ -348,11 +350,9 @@ def _folder(path: str, inside: str, hint: str) -> str:
 
 def _scored(run: str) -> str:
     """As `_folder`, for the folder of a scored run."""
-    if (Path(run) / "run.json").exists():
-        hint = "run `rbtc score` on it first"
-    else:
-        hint = "name the folder of a run, as `rbtc eval` makes one"
-    return _folder(run, "scores.parquet", hint)
+    is_run = (Path(run) / "run.json").exists()
+    hints = "name the folder of a run, as `rbtc eval` makes one", "run `rbtc score` on it first"
+    return _folder(run, "scores.parquet", hints[is_run])
 
 
 def _refuse(connection: "duckdb.DuckDBPyConnection", run: str, release: str | None) -> None:
@@ -371,18 +371,14 @@ def _refuse(connection: "duckdb.DuckDBPyConnection", run: str, release: str | No
         )
     if release is None:
         return
-    counts = connection.execute(
+    [(rows, known)] = connection.execute(
         "select count(*), count(*) filter (where clean_id in (select clean_id from read_parquet(?))) "
         "from read_parquet(?)",
         [f"{release}/clean/test-*.parquet", scores],
     ).fetchall()
-    if counts[0][0] and not counts[0][1]:
+    if rows and not known:
         raise UserError(f"{release} has no sample of {run}: name the release that the run was asked")
 
 
 def _first_line(text: object) -> str:
     return str(text).strip().splitlines()[0]
-
-
-if TYPE_CHECKING:
-    import pyarrow as pa

@@ -295,10 +295,10 @@ def test_scores_are_the_same_bytes_on_any_number_of_processes(
 
 def test_a_damaged_row_is_one_line_whoever_meets_it(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     folder = answered.run(tmp_path / "run", bundled)
-    table = pq.read_table(folder.predictions_path)
+    table = pq.read_table(folder.answers_path)
     at = table.column_names.index("tool_calls")
     broken = table.set_column(at, "tool_calls", pa.array(["{"] * table.num_rows, pa.string()))
-    pq.write_table(broken, folder.predictions_path)
+    pq.write_table(broken, folder.answers_path)
     for processes in (1, 2):
         done = rbtc("score", folder.path, "--num-proc", processes)
         assert done.code == 1

@@ -1,4 +1,4 @@
-"""inspect_ai's model as a backend of ours.
+"""inspect_ai's model as a speaker of ours.
 
 In prompt mode a request goes out as inspect_ai's messages. In function-calling mode its own tools would be
 rewritten on the way (`strict`, `additionalProperties`, equal names), so messages and registry go as fields of
@@ -22,6 +22,7 @@ from inspect_ai.model import (
 from inspect_ai.model._generate_config import active_generate_config
 
 from robustbench_tc.eval import wire
+from robustbench_tc.eval.speakers import ModelSpeaker
 from robustbench_tc.llm import Completion, LLMError
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import dumps
@@ -36,7 +37,7 @@ def messages(ask: wire.Ask) -> list[ChatMessage]:
     return [kinds.get(m["role"], ChatMessageUser)(content=m["content"] or "") for m in ask.messages]
 
 
-class InspectBackend:
+class InspectSpeaker(ModelSpeaker):
     """Asks inspect_ai's model; `output` and `error` are those of the latest request."""
 
     def __init__(self, model: Model) -> None:

@@ -16,12 +16,11 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.models import DEFAULT_DECODING
-from robustbench_tc.eval.speakers import ModelSpeaker
 from robustbench_tc.schema import LiveRow, Sample, dataset_label, dumps
 
 from .figures import Row, figures
 from .foreign import KEY
-from .inspect_model import InspectBackend, messages
+from .inspect_model import InspectSpeaker, messages
 from .rows import Rows
 
 Names = str | list[str]
@@ -83,20 +82,19 @@ def _played(rows: Rows) -> Solver:
     def made() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             model = get_model()
-            backend = InspectBackend(model)
-            speaker = ModelSpeaker(backend)
+            speaker = InspectSpeaker(model)
             playing = rows.begin(str(state.sample_id), model.api.service_model_name(), state.epoch - 1)
             dialogue = playing.dialogue
             try:
                 while (ask := dialogue.ask()) is not None:
                     answer = await speaker.reply(dialogue, ask, dialogue.base())
                     if answer.status == "request_error":  # the sample fails, it is not wrong
-                        raise backend.error or RuntimeError(answer.error)
+                        raise speaker.error or RuntimeError(answer.error)
                     await playing.reply(answer)
                     state.messages = await messages_from_openai(ask.messages)
-                    if backend.output is not None:
-                        state.output = backend.output
-                        state.messages.append(backend.output.message)
+                    if speaker.output is not None:
+                        state.output = speaker.output
+                        state.messages.append(speaker.output.message)
                 state.metadata |= msgspec.to_builtins(await playing.score())
             finally:
                 await playing.close()

@@ -27,7 +27,7 @@ def score(
 ) -> tuple[Figures, list[Verdict]]:
     """Scores answers in the folder `folder`; their figures and verdicts."""
     run = RunFolder(folder, record)
-    predictions.write(run.predictions_path, answers)
+    predictions.write(run.answers_path, answers)
     verdicts.score_file(run, data)
     columns = parquet.read_rows([run.scores_path], list(Verdict.__struct_fields__))
     judged = [schema.record(row, Verdict) for row in columns]

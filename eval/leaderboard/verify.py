@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, predictions
-from robustbench_tc.eval.evaluate import Evaluation, Place
+from robustbench_tc.eval.evaluate import Evaluation
 from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.request_settings import RequestOptions
 from robustbench_tc.eval.score import judge
@@ -205,7 +205,7 @@ def _endpoint(
     )
     decoding = dict.fromkeys((*models.DEFAULT_DECODING, "chat_template_kwargs")) | settings.decoding
     who = named.checked(RequestOptions(system=settings.system, extra_body=decoding))
-    run = Evaluation.begin(fresh, who, inputs.selection_of(ids=ids), Place(out=work / "run"))
+    run = Evaluation.begin(fresh, who, inputs.selection_of(ids=ids), out=work / "run")
     _check_same(entry, settings, replace(run.folder.record.settings, repeat=settings.repeat))
     run.ask(Effort())
     if run.asked.request_errors:
@@ -219,7 +219,7 @@ def _endpoint(
 
     most = len(rows.rows) * settings.repeat
     submitted = right(reading.rows(folder / checker.PREDICTIONS, Prediction, most), rows)
-    again = right(predictions.read(run.folder.predictions_path), fresh)
+    again = right(predictions.read(run.folder.answers_path), fresh)
     asked = [rows.by_id[one] for one in ids]
     compared = reasked([(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat)
     figures = (

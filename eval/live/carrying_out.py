@@ -119,8 +119,8 @@ def _tended(seen: Seen, made: list[Step], call: Step, tool: LiveTool) -> Generat
         if last.problem is not None or not looks_failed(last.text) or not transient(last.text):
             break
         if unsafe:
-            happened, evidence = yield from _look(made, before)
-            if happened is not False:
+            absent, evidence = yield from _look(made, before)
+            if not absent:
                 told = evidence or told
                 break
         last = yield from _do(made, msgspec.structs.replace(call, defence="repeat"))
@@ -130,9 +130,9 @@ def _tended(seen: Seen, made: list[Step], call: Step, tool: LiveTool) -> Generat
 
 def _look(
     made: list[Step], before: Sequence[tuple[Step, str]]
-) -> Generator[Step, Step, tuple[bool | None, str | None]]:
-    """Whether a write has happened since the looks `before` it, each with what it showed, None where that
-    cannot be told; and what shows that it has."""
+) -> Generator[Step, Step, tuple[bool, str | None]]:
+    """Whether it is sure that a write has not happened since the looks `before` it, each with what it showed;
+    and what shows that it has."""
     sure = bool(before)
     for read, text in before:
         now = yield from _do(made, read)
@@ -141,9 +141,9 @@ def _look(
         elif now.text != text:
             again = yield from _do(made, read)
             if again.text == now.text:
-                return True, _evidence(read.name, text, now.text)
+                return False, _evidence(read.name, text, now.text)
             sure = False  # it changes by itself
-    return (False if sure else None), None
+    return sure, None
 
 
 # --- which reads show a write -------------------------------------------------------------------------

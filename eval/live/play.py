@@ -102,7 +102,7 @@ def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: 
 
 def _news(so_far: World, ask: Ask) -> Iterator[str]:
     """What an agent gets to see now that it has not seen before."""
-    last = so_far.replies[-1] if so_far.replies else None
+    last = next(reversed(so_far.replies), None)
     if last is None:
         yield HELP
         yield from _listed(so_far.offered)

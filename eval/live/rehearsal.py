@@ -61,17 +61,18 @@ class Rehearsal:
             self.results = [world.call(call.name, call.parameters) for call in self.calls]
             self._ids = world.generated()
         shapes = {re.sub("[0-9]", r"\\d", re.escape(one)) for one in self._ids}
-        self._shape = re.compile("|".join(sorted(shapes, key=len, reverse=True))) if shapes else None
+        self._shape = re.compile("|".join(sorted(shapes, key=len, reverse=True)) or "(?!)")
+        """Of generated ids; where there are none, nothing has it."""
 
     def without_ids(self, text: str) -> str:
         """A result with everything that has the shape of a generated id replaced by a sign."""
-        return text if self._shape is None else self._shape.sub(_ID, text)
+        return self._shape.sub(_ID, text)
 
     def with_ids_of(self, result: str, seen: str) -> str:
         """A result of gold's whose new ids are those that a later read shows, where the two have the same
         number of ids that are new at this point; else the result as it is."""
         here = [one for one in self._ids if one in result]
-        there = [] if self._shape is None else list(dict.fromkeys(self._shape.findall(seen)))
+        there = list(dict.fromkeys(self._shape.findall(seen)))
         if not set(here) <= set(there):
             fresh = [
                 one for one in there if one not in self._ids and not any(one in text for text in self.results)

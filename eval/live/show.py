@@ -4,7 +4,7 @@ The worlds are replayed (`replay`): state changes come from them, not from the j
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import msgspec
@@ -182,8 +182,7 @@ def differences(before: Json, after: Json, path: str = "") -> Iterator[Changed]:
             inner = f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}"
             yield from differences(before.get(key), after.get(key), inner)
     elif isinstance(before, list) and isinstance(after, list):
-        for at in range(max(len(before), len(after))):
-            one, other = (here[at] if at < len(here) else None for here in (before, after))
+        for at, (one, other) in enumerate(zip_longest(before, after)):
             yield from differences(one, other, f"{path}/{at}")
     elif before != after or isinstance(before, bool) != isinstance(after, bool):
         yield Changed(path or "/", before, after)

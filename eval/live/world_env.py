@@ -57,8 +57,6 @@ class World:
         """Of the request that ended it without an answer."""
         self._model = settings.model
         self._steps = 0
-        self._replied: tuple[Answer, int] | None = None
-        """The reply whose calls wait for a world, and the requests that it took."""
         self.tools = self.registry.at(len(row.turns) - 1).tools
         """The registry as it is shown when every tool is offered."""
         self._names = WireNames(self.tools)
@@ -191,6 +189,7 @@ class World:
             self.ended, self.error = answer.status, answer.error
             return None
         self._replied = answer, len(asked)
+        """The reply whose calls wait for a world, and the requests that it took."""
         if wanted := self.read(answer):
             retry = any(isinstance(one, Retry) for one in self.chain)
             seen = Seen(self.row.tools, self.offered, self.history) if retry else None
@@ -217,7 +216,6 @@ class World:
 
     def add(self, steps: Sequence[Step]) -> None:
         """What came of the reply's calls; the turn or the episode may be over with it."""
-        assert self._replied is not None
         answer, requests = self._replied
         own = [step for step in steps if step.defence is None]
         tool_calls = answer.tool_calls[: len(own)] if answer.tool_calls and own else answer.tool_calls

@@ -74,11 +74,11 @@ def _half_widths() -> Check:
 
 def _table2_half_widths(summaries: dict[str, Summary]) -> Check:
     """For information: Table 2's ± are rounded simulations too, so only large distances fail."""
-    distances = []
-    for row in paper.table2():
-        found = summaries[row.model].values[row.metric]
-        if found is not None:
-            distances.append(abs(found.half_width - row.half_width))
+    distances = [
+        abs(found.half_width - row.half_width)
+        for row in paper.table2()
+        if (found := summaries[row.model].values[row.metric]) is not None
+    ]
     close = sum(distance < 0.0035 for distance in distances)
     return Check(
         "Table 2's half-widths within 0.003 of the exact ones",

@@ -136,7 +136,14 @@ class Report(msgspec.Struct, frozen=True):
     def _checked(self, checks: Sequence[Check]) -> Iterator[Part]:
         columns = ("model", *(metric.replace("delta_", "Δ ") for metric in TABLE2))
         rows = [
-            (one.label, *(_around(one.summary.values[metric]) for metric in TABLE2)) for one in self.paper
+            (
+                one.label,
+                *(
+                    f"{number(found.value)} ±{number(found.half_width)}" if found else NONE
+                    for found in map(one.summary.values.get, TABLE2)
+                ),
+            )
+            for one in self.paper
         ]
         yield shown.Table(columns, rows, "Table 2 from the paper's counts, ± half the exact interval")
         agree = [(one.what, one.found, "agrees" if one.passed else "differs") for one in checks]
@@ -153,10 +160,6 @@ class Report(msgspec.Struct, frozen=True):
     def own_tools(self) -> bool:
         """Whether it is of somebody's own tools: nothing of the paper stands beside it."""
         return self.dataset_version == OWN_TOOLS
-
-
-def _around(found: Interval | None) -> str:
-    return f"{number(found.value)} ±{number(found.half_width)}" if found else NONE
 
 
 def build(
@@ -179,13 +182,9 @@ def build(
     summaries = [summarise(o, convention, allow_missing=allow_missing) for o in aligned]
     models = []
     for at, (run, outcomes, summary) in enumerate(zip(runs, aligned, summaries, strict=True)):
-        marks: dict[str, Mark] = {}
-        closures: dict[str, Interval | None] = {}
-        type_marks: dict[str, Mark] = {}
+        against: dict[str, Any] = {}
         if base is not None and base != at:
-            sides = (aligned[base], aligned[at])
-            marks, closures = _marks(*sides, summaries[base], summaries[at], convention)
-            type_marks = _type_marks(*sides, summaries[base], summaries[at], convention)
+            against = _against(aligned[base], outcomes, summaries[base], summary, convention)
         of_sample = dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
         fields = counts_of(run, outcomes, summary, allow_missing=allow_missing)
         model = Model(
@@ -196,10 +195,8 @@ def build(
             run=run.path,
             params_b=params_of(run.model),
             source_losses=stages.by_source(outcomes, of_sample, allow_missing=allow_missing),
-            marks=marks,
-            closures=closures,
-            type_marks=type_marks,
             card=_card(run),
+            **against,
         )
         models.append(msgspec.structs.replace(model, gains=gains(summary, model)))
     # best first, those with a gap last
@@ -245,19 +242,19 @@ def trends(models: Iterable[Model]) -> dict[str, Trend]:
     found = {}
     for metric in SCATTERED:
         points = [(m.params_b, at.value) for m in models if m.params_b and (at := m.summary.values[metric])]
-        trend = log_linear([size for size, _ in points], [value for _, value in points])
-        if trend is not None:
-            found[metric] = trend
-    return found
+        found[metric] = log_linear([size for size, _ in points], [value for _, value in points])
+    return {metric: trend for metric, trend in found.items() if trend is not None}
 
 
 def params_of(name: str) -> float | None:
     """Billions of parameters: from the paper's table, else a `7B` in the name, else unknown."""
-    for known in paper.models().values():
-        if name.lower() in (known.model.lower(), (known.hf_id or "").lower()):
-            return known.params_b
+    sizes = {
+        called.lower(): known.params_b
+        for known in paper.models().values()
+        for called in (known.hf_id or known.model, known.model)
+    }
     found = re.findall(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)b(?![A-Za-z0-9])", name.lower())
-    return float(found[-1]) if found else None
+    return sizes.get(name.lower(), float(found[-1]) if found else None)
 
 
 def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) -> int | None:
@@ -274,10 +271,10 @@ def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) ->
     return fitting[0]
 
 
-def _marks(
+def _against(
     base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
-) -> tuple[dict[str, Mark], dict[str, Interval | None]]:
-    """Differences in Table 2's values, and the share of each Δ of the baseline that is closed."""
+) -> dict[str, Any]:
+    """Of a model its `marks`, `closures` and `type_marks` against the baseline."""
     there = [m for m in TABLE2 if base_summary.values[m] is not None and new_summary.values[m] is not None]
     levels = {name: codes_of(name) for name in there if name in ("clean", "perturbed")}
     components: dict[str, Sequence[str]] = {
@@ -292,19 +289,16 @@ def _marks(
         for name, one in deltas.items()
         if (p := one.difference.p) is not None
     }
-    marks = {name: Mark(value, p, stars(p)) for name, (value, p) in tested.items()}
-    return marks, {name: delta.closed for name, delta in deltas.items()}
-
-
-def _type_marks(
-    base: Outcomes, new: Outcomes, base_summary: Summary, new_summary: Summary, convention: Convention
-) -> dict[str, Mark]:
     codes = [code for code in new_summary.types if code in base_summary.types]
-    there = paired.compare_types(base, new, codes, convention)
-    corrected = holm_by(pack_of, {code: pair.p for code, pair in there.items()})
+    types = paired.compare_types(base, new, codes, convention)
+    corrected = holm_by(pack_of, {code: pair.p for code, pair in types.items()})
     return {
-        code: Mark(pair.difference.value, corrected[code], stars(corrected[code]))
-        for code, pair in there.items()
+        "marks": {name: Mark(value, p, stars(p)) for name, (value, p) in tested.items()},
+        "closures": {name: delta.closed for name, delta in deltas.items()},
+        "type_marks": {
+            code: Mark(pair.difference.value, corrected[code], stars(corrected[code]))
+            for code, pair in types.items()
+        },
     }
 
 
@@ -353,5 +347,5 @@ def _short(value: object, limit: int = 60) -> str:
 
 def _host(endpoint: str) -> str:
     """Scheme, host and path: credentials and queries stay out of a page that is passed on."""
-    found = re.search(r"(https?)://(?:[^/?#]*@)?([^/?#]+)([^?#]*)", endpoint)
-    return "://".join((found[1], found[2] + found[3])) if found else endpoint.partition("@")[0]
+    found = re.search(r"(https?://)(?:[^/?#]*@)?([^/?#]+)([^?#]*)", endpoint)
+    return "".join(found.groups()) if found else endpoint.partition("@")[0]

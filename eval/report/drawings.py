@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from markupsafe import Markup
@@ -13,7 +14,6 @@ from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.severity import DOSES
 from robustbench_tc.eval.stats.significance import LEVEL, Loss, rank_correlation
-from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import shortened
@@ -23,6 +23,9 @@ from . import figures
 from .content import Model
 
 GROUPS = (taxonomy.CLEAN, *taxonomy.COMPONENTS)
+
+WHOLE = {"components": {str(name): str(name) for name in taxonomy.COMPONENTS}}
+"""The first columns of a grid of losses."""
 
 LEAST_REACH = 0.1
 """The strongest colour of a loss stands for this loss at least: noise is not painted as if it were much."""
@@ -39,22 +42,28 @@ def readable(metric: str) -> str:
 
 def heatmap(models: tuple[Model, ...]) -> Markup:
     """Accuracy of models under clean and every type, grouped by component."""
-    types = [t for t in taxonomy.types() if any(t.code in m.summary.types for m in models)]
-    groups = {"": {taxonomy.CLEAN: "clean"}}
-    for component in taxonomy.COMPONENTS:
-        if names := {t.code: taxonomy.named(t.code) for t in types if t.component == component}:
-            groups[component] = names
-    rows = []
-    for model in models:
-        found: dict[str, Interval | None] = {taxonomy.CLEAN: model.summary.values["clean"]}
-        rows.append((model.label, found | {code: r.accuracy for code, r in model.summary.types.items()}))
+    core = [kind.code for kind in taxonomy.types() if any(kind.code in m.summary.types for m in models)]
+    groups = {"": {taxonomy.CLEAN: "clean"}, **columns(core)}
+    rows = [
+        (
+            model.label,
+            {
+                taxonomy.CLEAN: model.summary.values["clean"],
+                **{code: row.accuracy for code, row in model.summary.types.items()},
+            },
+        )
+        for model in models
+    ]
     return figures.heatmap(rows, groups, "accuracy per model and type, in percent")
 
 
 def sized(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, float]]:
     """(label, billions of parameters, value) of the models whose size is known."""
-    found = [(m.label, m.params_b, m.summary.values[metric]) for m in models]
-    return [(label, size, value.value) for label, size, value in found if size and value is not None]
+    return [
+        (m.label, m.params_b, value.value)
+        for m in models
+        if m.params_b and (value := m.summary.values[metric]) is not None
+    ]
 
 
 def scatter(models: tuple[Model, ...], papers: tuple[Model, ...], metric: str) -> Markup:
@@ -96,16 +105,19 @@ def family(name: str) -> str:
 
 def paper_drops(papers: tuple[Model, ...]) -> Markup:
     """Δ of the paper's models under the components and every type; of counts alone nothing is tested."""
-    rows = []
-    for model in papers:
-        found = {code: row.delta for code, row in model.summary.types.items()}
-        found |= {str(name): model.summary.values[f"delta_{name}"] for name in taxonomy.COMPONENTS}
-        cells: dict[str, Shift | None] = {
-            name: Shift(one.value, None, _around(one)) for name, one in found.items() if one
+    found = {
+        model.label: {
+            **{code: row.delta for code, row in model.summary.types.items()},
+            **{str(name): model.summary.values[f"delta_{name}"] for name in taxonomy.COMPONENTS},
         }
-        rows.append((model.label, cells))
-    most = max(abs(one.value) for _, cells in rows for one in cells.values() if one)
-    return figures.shifts(rows, _whole() | columns(papers), "Δ of the paper's models, in points", most)
+        for model in papers
+    }
+    rows = [
+        (label, {name: Shift(one.value, None, _around(one)) for name, one in cells.items() if one})
+        for label, cells in found.items()
+    ]
+    most = max(abs(one.value) for _, cells in rows for one in cells.values())
+    return figures.shifts(rows, WHOLE | columns(valued(papers)), "Δ of the paper's models, in points", most)
 
 
 def clean_against_perturbed(models: tuple[Model, ...], papers: tuple[Model, ...]) -> Markup:
@@ -174,17 +186,17 @@ NAME = 20
 
 def doses(models: Sequence[Model]) -> dict[str, Markup]:
     """Series → a curve for each model: accuracy by dose over the samples that have every dose."""
-    found: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    for model in models:
-        for table in model.packs:
-            for row in table.rows if table.name == DOSES else ():
-                if isinstance(row[-1], Interval):
-                    of_series = found.setdefault(str(row[0]), {})
-                    of_series.setdefault(model.label, []).append((str(row[1]), row[-1]))
+    found: defaultdict[str, defaultdict[str, list[tuple[str, Interval]]]]
+    found = defaultdict(lambda: defaultdict(list))
+    tables = [(model.label, table) for model in models for table in model.packs if table.name == DOSES]
+    for label, table in tables:
+        for row in table.rows:
+            if isinstance(row[-1], Interval):
+                found[str(row[0])][label].append((str(row[1]), row[-1]))
     return {name: _curves(name, of_models) for name, of_models in found.items()}
 
 
-def _curves(name: str, of_models: dict[str, list[tuple[str, Interval]]]) -> Markup:
+def _curves(name: str, of_models: Mapping[str, Sequence[tuple[str, Interval]]]) -> Markup:
     steps = list(dict.fromkeys(dose for points in of_models.values() for dose, _ in points))
     paths, dots = [], []
     for at, (label, points) in enumerate(of_models.items()):
@@ -206,15 +218,18 @@ def _curves(name: str, of_models: dict[str, list[tuple[str, Interval]]]) -> Mark
 # --- losses -------------------------------------------------------------------------------------------
 
 
-def columns(models: Sequence[Model]) -> dict[str, dict[str, str]]:
-    """Component → type code → name, of the core types that a model has a value of; of all types that one has
-    where none is of the core."""
-    there = set(leading({code for model in models for code in model.summary.types}))
-    found: dict[str, dict[str, str]] = {}
-    for one in taxonomy.among(there):
-        component = one.component if one.code in taxonomy.codes() else "beyond the core"
-        found.setdefault(component or "beyond the core", {})[one.code] = taxonomy.named(one.code)
+def columns(codes: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Component → type code → name, of the types of the core; of all types where none is of the core."""
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for one in taxonomy.among(leading(set(codes))):
+        component = (one.code in taxonomy.codes() and one.component) or "beyond the core"
+        found[component][one.code] = taxonomy.named(one.code)
     return found
+
+
+def valued(models: Iterable[Model]) -> list[str]:
+    """The types that some model has a value of."""
+    return [code for model in models for code in model.summary.types]
 
 
 def reach(models: Sequence[Model]) -> float:
@@ -226,31 +241,24 @@ def losses(models: Sequence[Model]) -> Markup:
     """Δ matched of models under the components and every type."""
     rows = []
     for model in models:
-        cells: dict[str, Shift | None] = {
-            name: Shift(one.drop.value, one.p_holm < LEVEL, f"{_around(one.drop)}, {one.drop.n} pairs")
-            for name, one in components(model).items()
-        }
-        cells |= {
-            code: Shift(found.value, _significant(row), f"{_around(found)}, {found.n} pairs")
+        found = {name: (one.drop, one.p_holm < LEVEL) for name, one in components(model).items()} | {
+            code: (row.delta_matched, bool(row.flips and row.flips.significant))
             for code, row in model.summary.types.items()
-            if (found := row.delta_matched)
+            if row.delta_matched
+        }
+        cells = {
+            name: Shift(drop.value, sure, f"{_around(drop)}, {drop.n} pairs")
+            for name, (drop, sure) in found.items()
         }
         rows.append((model.label, cells))
     label = "Δ matched per model and type, in points: positive is a loss"
-    return figures.shifts(rows, _whole() | columns(models), label, reach(models))
+    return figures.shifts(rows, WHOLE | columns(valued(models)), label, reach(models))
 
 
 def components(model: Model) -> dict[str, Evidence]:
     """What the run says of each component; nothing of the paper's models."""
-    return {
-        name: one
-        for name, one in (model.answer.lines if model.answer else {}).items()
-        if name in taxonomy.COMPONENTS
-    }
-
-
-def _whole() -> dict[str, dict[str, str]]:
-    return {"components": {name: name for name in taxonomy.COMPONENTS}}
+    lines = model.answer.lines if model.answer else {}
+    return {name: lines[name] for name in lines if name in taxonomy.COMPONENTS}
 
 
 def stage_shifts(model: Model) -> Markup:
@@ -270,12 +278,12 @@ def stage_shifts(model: Model) -> Markup:
         if component in found
     ]
     every = [abs(one.delta_matched) for of in found.values() for one in of.values()]
-    label = (
-        f"stages of {model.label}: share of samples that fail there when perturbed, less the share when "
-        "clean, in points"
-    )
     return figures.shifts(
-        rows, {"stage": {str(stage): str(stage) for stage in STAGES}}, label, max([LEAST_REACH, *every])
+        rows,
+        {"stage": {str(stage): str(stage) for stage in STAGES}},
+        f"stages of {model.label}: share of samples that fail there when perturbed, less the share when "
+        "clean, in points",
+        max([LEAST_REACH, *every]),
     )
 
 
@@ -289,7 +297,7 @@ def source_losses(model: Model) -> Markup:
         for source, cells in model.source_losses.items()
     ]
     label = f"Δ matched of {model.label} per source and type, in points: positive is a loss"
-    return figures.shifts(rows, columns([model]), label, reach([model]))
+    return figures.shifts(rows, columns(model.summary.types), label, reach([model]))
 
 
 def _shift(found: Loss, counts: str) -> Shift:
@@ -299,7 +307,3 @@ def _shift(found: Loss, counts: str) -> Shift:
 
 def _around(found: Interval) -> str:
     return f"{numbers.signed(found.value)} {numbers.interval(found, sign=True)}"
-
-
-def _significant(row: TypeRow) -> bool:
-    return row.flips is not None and row.flips.significant

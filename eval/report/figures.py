@@ -70,20 +70,8 @@ def _text(x: float, y: float, text: str, kind: str | None = None, anchor: str | 
     return element("text", text, x=x, y=y, _class=kind, text_anchor=anchor)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, _class=kind)
-
-
-def _rect(x: float, y: float, width: float, height: float, kind: str, **more: str | float) -> Markup:
-    return element("rect", x=x, y=y, width=width, height=height, _class=kind, **more)
-
-
 def _with_tip(tip: str, *parts: str, kind: str | None = None) -> Markup:
     return element("g", element("title", tip), *parts, _class=kind)
-
-
-def _said(found: Interval) -> str:
-    return f"{numbers.number(found.value)} {numbers.interval(found)}, n {found.n}"
 
 
 # --- rows of names ------------------------------------------------------------------------------------
@@ -99,7 +87,8 @@ def heatmap(
     def cell(found: Interval) -> Cell:
         # Three classes, because the text's colour has to change at another value in dark than in light.
         side = "high" if found.value >= 0.62 else "mid" if found.value >= 0.53 else "low"
-        return f"{100 * found.value:.0f}", f"heat {_step(found.value)}", side, _said(found)
+        tip = f"{numbers.number(found.value)} {numbers.interval(found)}, n {found.n}"
+        return f"{100 * found.value:.0f}", f"heat {_step(found.value)}", side, tip
 
     return _grid(rows, groups, label, cell)
 
@@ -162,13 +151,14 @@ def _grid(
         y = head + at * ROW
         parts.append(_with_tip(said, _text(left - 8, y + 15, shortened(said, NAME), "name", "end")))
         for column, name, start in columns:
-            value, box = values.get(column), (start, y, width - 2, ROW - 2)
-            if value is None:
-                parts.append(_with_tip(f"{said}, {name}: no value", _rect(*box, "gap")))
+            box = {"x": start, "y": y, "width": width - 2, "height": ROW - 2}
+            if (value := values.get(column)) is None:
+                parts.append(_with_tip(f"{said}, {name}: no value", element("rect", **box, _class="gap")))
                 continue
             text, colour, kind, tip = cell_of(value)
             inside = _text(start + width / 2 - 1, y + 14.5, text, anchor="middle")
-            parts.append(_with_tip(f"{said}, {name}: {tip}", _rect(*box, colour, rx=2), inside, kind=kind))
+            cell = element("rect", **box, _class=colour, rx=2)
+            parts.append(_with_tip(f"{said}, {name}: {tip}", cell, inside, kind=kind))
     return _svg(x + 62, head + ROW * len(rows) + 2, parts, label, "heatmap")
 
 
@@ -234,7 +224,7 @@ def chart(
     parts = []
     for value, said in y.ticks.items():
         _, level = at(x.low, value)
-        parts.append(_line(left, level, width - right, level, "grid"))
+        parts.append(element("line", x1=left, y1=level, x2=width - right, y2=level, _class="grid"))
         parts.append(_text(left - 8, level + 4, said, "axis", "end"))
     for value, said in x.ticks.items():
         parts.append(_text(at(value, y.low)[0], height - bottom + 20, said, "axis", "middle"))
@@ -243,15 +233,12 @@ def chart(
     if y.name:
         turned = f"translate(12 {height / 2:g}) rotate(-90)"
         parts.append(element("g", _text(0, 0, y.name, "axis", "middle"), transform=turned))
-    ends = []
-    for path in paths:
-        places = [at(*point) for point in path.points]
-        drawn = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
+    lines = list(paths)
+    for path in lines:
+        drawn = " ".join("{:.1f},{:.1f}".format(*at(*point)) for point in path.points)
         parts.append(element("polyline", points=drawn, _class=f"path {path.kind}"))
-        if path.name:
-            ends.append((places[-1][1], path))
     below = 0.0
-    for level, path in sorted(ends):
+    for level, path in sorted((at(*path.points[-1])[1], path) for path in lines if path.name):
         below = max(level + 4, below + LINE)
         parts.append(_text(width - right + 8, below, path.name, f"name {path.kind}"))
     shown = [(dot, at(dot.x, dot.y)) for dot in dots]

@@ -204,7 +204,7 @@ def _there(report: Report, samples: Embedded, anchor: str) -> bool:
     if anchor in ("recovery", "costs", "hardest"):
         return bool(report.marts.get(anchor))
     held = {
-        "losses": (_losing(model) for model in report.models),
+        "losses": (row.delta_matched for model in report.models for row in model.summary.types.values()),
         "cases": samples.cases,
         "episodes": samples.episodes,
         "paper": report.paper,
@@ -228,22 +228,14 @@ def _scattered(report: Report) -> list[str]:
     return [metric for metric in SCATTERED if drawings.sized(every, metric)]
 
 
-def _losing(model: Model) -> bool:
-    return any(row.delta_matched for row in model.summary.types.values())
-
-
 def _intervals(model: Model) -> Iterator[tuple[str, str, Interval]]:
     """(metric, type code or "", interval) of every value of a model."""
     for metric, found in model.summary.values.items():
         if found is not None:
             yield metric, "", found
     for code, row in model.summary.types.items():
-        for name, found in (
-            ("accuracy", row.accuracy),
-            ("delta", row.delta),
-            ("delta_matched", row.delta_matched),
-        ):
-            if found is not None:
+        for name in ("accuracy", "delta", "delta_matched"):
+            if (found := getattr(row, name)) is not None:
                 yield f"type:{name}", code, found
 
 
@@ -330,21 +322,8 @@ def latex_text(text: str) -> str:
 
 def latex_tables(report: Report) -> str:
     """Two tables with their captions."""
-    heads = [
-        "Model",
-        "Clean",
-        "Perturbed",
-        *(rf"$\Delta$ {name}" for name in taxonomy.COMPONENTS),
-        "Retention",
-    ]
-    first = [
-        [latex_text(m.label), *(_latex_cell(m.summary.values[name]) for name in TABLE2)]
-        for m in report.models
-    ]
+    deltas = [rf"$\Delta$ {name}" for name in taxonomy.COMPONENTS]
     types = taxonomy.among(code for m in report.models for code in m.summary.types)
-    second = [
-        [latex_text(taxonomy.named(t.code)), *(_latex_loss(m, t.code) for m in report.models)] for t in types
-    ]
     version = latex_text(report.dataset_version)
     dataset = "Own tools" if report.own_tools else f"RobustBench-TC, dataset version {version}"
     return "\n".join(
@@ -356,15 +335,21 @@ def latex_tables(report: Report) -> str:
                 if m.unreviewed
             ),
             *_latex_table(
-                heads,
-                first,
+                ["Model", "Clean", "Perturbed", *deltas, "Retention"],
+                [
+                    [latex_text(m.label), *(_latex_cell(m.summary.values[name]) for name in TABLE2)]
+                    for m in report.models
+                ],
                 f"{dataset}. Accuracy on clean and perturbed rows, $\\Delta$ per component and retention, "
                 "with 95\\,\\% intervals.",
             ),
             "",
             *_latex_table(
                 ["Type", *(latex_text(m.label) for m in report.models)],
-                second,
+                [
+                    [latex_text(taxonomy.named(t.code)), *(_latex_loss(m, t.code) for m in report.models)]
+                    for t in types
+                ],
                 f"{dataset}. $\\Delta$ matched per type: clean minus perturbed accuracy on the same samples. "
                 f"Bold: exact paired test below {LEVEL:g} after Holm's correction over the types of a model.",
             ),
@@ -400,4 +385,4 @@ def _latex_loss(model: Model, code: str) -> str:
     if row is None or row.delta_matched is None:
         return "--"
     text = _latex_cell(row.delta_matched, sign=True)
-    return rf"\textbf{{{text}}}" if row.flips and row.flips.p_holm < LEVEL else text
+    return rf"\textbf{{{text}}}" if row.flips and row.flips.significant else text

@@ -22,6 +22,7 @@ from robustbench_tc.eval.data import order as order_of
 from robustbench_tc.eval.stats import failures
 from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.eval.stats.runs import Run
+from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Call, Json, Sample, Verdict, dumps
 
@@ -55,21 +56,17 @@ def cut(text: str, most: int) -> Cut:
     return Cut(text, 0) if len(text) <= most else Cut(text[:most], len(text))
 
 
-class Pool:
+class Pool(dict[Cut, int]):
     """Texts by number, each once."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, int] = {}
-        self.totals: dict[str, int] = {}
-        """Number → characters of a text that was cut."""
 
     def add(self, text: str) -> int:
         """The number of `text`."""
-        shown, total = cut(text, ROW_TEXT)
-        place = self.texts.setdefault(shown, len(self.texts))
-        if total:
-            self.totals[str(place)] = total
-        return place
+        return self.setdefault(cut(text, ROW_TEXT), len(self))
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Number → characters of a text that was cut."""
+        return {str(place): one.total for one, place in self.items() if one.total}
 
 
 CASE_TEXT = 700
@@ -219,7 +216,8 @@ def _data(rows: Sequence[Sample], judged: Mapping[str, Sequence[Judged]], clip: 
             types[row.type_code],
             [(message.role, texts.add(message.content)) for message in row.messages],
             [tools.add(dumps(tool)) for tool in row.tools],
-            texts.add(gold_said(row)),
+            # the accepted answers, one a line: each parameter with its accepted values
+            texts.add("\n".join(calls_said(one, _accepted) or "no call" for one in row.golden_answers)),
             -1 if row.injected_error is None else texts.add(row.injected_error),
             list(row.flags),
             row.generator,
@@ -229,9 +227,9 @@ def _data(rows: Sequence[Sample], judged: Mapping[str, Sequence[Judged]], clip: 
     places = {row.id: (place, row) for place, row in enumerate(rows)}
     return {
         "types": kinds,
-        "texts": list(texts.texts),
+        "texts": [one.text for one in texts],
         "text_totals": texts.totals,
-        "tools": list(tools.texts),
+        "tools": [one.text for one in tools],
         "tool_totals": tools.totals,
         "samples": [heads[one] for one in samples],
         "rows": table,
@@ -252,11 +250,6 @@ def _data(rows: Sequence[Sample], judged: Mapping[str, Sequence[Judged]], clip: 
         ],
         "clip": clip,
     }
-
-
-def gold_said(row: Sample) -> str:
-    """The accepted answers, one a line: each parameter with its accepted values."""
-    return "\n".join(calls_said(answer, _accepted) or "no call" for answer in row.golden_answers)
 
 
 def _accepted(values: Json) -> str:
@@ -305,15 +298,12 @@ def lost(judged: Sequence[Judged], rows: Sequence[Sample]) -> tuple[Case, ...]:
     pairs = defaultdict(list)
     for one in asked.values():
         clean = asked.get(f"{one.prediction.clean_id}::{taxonomy.CLEAN}")
-        core = one.prediction.type_code in taxonomy.codes()
-        if core and clean is not None and clean.word == "right" and one.word == "wrong":
-            pairs[one.prediction.component].append((clean, one))
+        if clean is not None and clean.word == "right" and one.word == "wrong":
+            pairs[one.prediction.type_code].append((clean, one))
     found = []
     for component in taxonomy.COMPONENTS:
-        if component in pairs:
-            [(most, _)] = Counter(one.prediction.type_code for _, one in pairs[component]).most_common(1)
-            of_type = [pair for pair in pairs[component] if pair[1].prediction.type_code == most]
-            cases = (_case(samples, *pair) for pair in of_type)
+        if of := [pairs[code] for code in pairs if code in codes_of(component)]:
+            cases = (_case(samples, *pair) for pair in max(of, key=len))
             found.append(min(cases, key=lambda case: case.length))
     return tuple(found)
 

@@ -69,11 +69,10 @@ class Flagged(msgspec.Struct, frozen=True):
 
     def accuracies_without(self, lines: Mapping[str, Line]) -> dict[str, float | None]:
         """Accuracy on clean and perturbed without these replies; None where no others are left."""
-        found: dict[str, float | None] = {}
-        for name, (correct, n) in (("clean", self.clean), ("perturbed", self.perturbed)):
-            left = lines[name].n - n
-            found[name] = (lines[name].correct - correct) / left if left > 0 else None
-        return found
+        return {
+            name: (lines[name].correct - correct) / (lines[name].n - n) if lines[name].n > n else None
+            for name, (correct, n) in (("clean", self.clean), ("perturbed", self.perturbed))
+        }
 
 
 class Breakdown(msgspec.Struct, frozen=True, kw_only=True):

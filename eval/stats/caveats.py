@@ -78,21 +78,18 @@ def delivery(run: Run) -> Delivery | None:
     rows = [row for row in zip(*columns, strict=True) if row[0] >= 0]
     if all(row[1] is None for row in rows):
         return None
-    reasons: Counter[str] = Counter()
-    unmarked = called = undelivered = 0
-    for _, got, reason, variant, calls in rows:
-        called += calls
-        if reason is None or got:
-            continue
-        reasons[reason] += 1
-        undelivered += calls * (reason not in WRONG)
-        unmarked += reason == "in_text" and not (variant in FORMATS and FORMATS[variant].marked)
+    lost = [(reason, variant, calls) for _, got, reason, variant, calls in rows if reason and not got]
+    reasons = Counter(reason for reason, _, _ in lost)
+    unmarked = sum(
+        reason == "in_text" and not (variant in FORMATS and FORMATS[variant].marked)
+        for reason, variant, _ in lost
+    )
     return Delivery(
         rows=len(rows),
         meant=sum(row[0] for row in rows) / len(rows),
         delivered=sum(bool(row[1]) for row in rows) / len(rows),
-        called=called,
-        undelivered=undelivered,
+        called=sum(row[4] for row in rows),
+        undelivered=sum(calls for reason, _, calls in lost if reason not in WRONG),
         reasons=dict(reasons.most_common()),
         culprit=_culprit(reasons, unmarked),
     )
@@ -100,20 +97,18 @@ def delivery(run: Run) -> Delivery | None:
 
 def as_delivered(run: Run) -> Run:
     """The run with what was delivered in place of what was meant."""
-    columns = (run.rows["correct"].tolist(), run.rows["delivered"].tolist())
-    verdicts = [meant if got is None else int(got) for meant, got in zip(*columns, strict=True)]
-    return replace(run, rows=run.rows | {"correct": np.array(verdicts)})
+    meant, got = run.rows["correct"], run.rows["delivered"]
+    verdicts = np.where(np.array([one is None for one in got]), meant, got).astype(np.int64)
+    return replace(run, rows=run.rows | {"correct": verdicts})
 
 
 def _culprit(reasons: Counter[str], unmarked: int) -> str:
     """What the most frequent reason says; one run alone says no more."""
-    if not reasons:
-        return ""
-    reason, count = reasons.most_common(1)[0]
+    [(reason, count)] = reasons.most_common(1) or [("", 0)]
     if reason in LOST:
         return f"{MEANING[reason]}; one run cannot tell model and server apart"
     if reason != "in_text":
-        return MEANING[reason]
+        return MEANING.get(reason, "")
     if 2 * unmarked > count:
         return "the model did not use its template's call format"
     return "the server has no parser for them"
@@ -122,10 +117,9 @@ def _culprit(reasons: Counter[str], unmarked: int) -> str:
 def statuses(run: Run) -> dict[str, Counter[str]]:
     """Status → type → rows with a verdict; every status that is asked for."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    columns = (run.rows[name].tolist() for name in ("status", "type_code", "correct"))
-    for status, code, verdict in zip(*columns, strict=True):
-        if verdict >= 0:
-            found[status][code] += 1
+    answered = run.rows["correct"] >= 0
+    for status, code in zip(*(run.rows[name][answered] for name in ("status", "type_code")), strict=True):
+        found[status][code] += 1
     return found
 
 
@@ -219,14 +213,13 @@ def beside(outcomes: Outcomes, without: Collection[str], lines: Mapping[str, Lin
     """Clean, perturbed and the components without these clean ids; `lines` are those of all rows."""
     left = outcomes.without(without)
     found = from_counts(left.counts(), left.usable(True), partial=True).lines
-    made = {}
-    for name in HEADS:
-        all_rows, some = lines[name], found[name]
-        made[name] = Beside(
+    return {
+        name: Beside(
             correct=some.correct,
             n=some.n,
-            accuracy=None if all_rows.accuracy is None or not some.n else some.correct / some.n,
-            left_out=all_rows.n - some.n,
-            best=None if all_rows.accuracy is None else some.n / all_rows.n,
+            accuracy=None if whole.accuracy is None or not some.n else some.correct / some.n,
+            left_out=whole.n - some.n,
+            best=None if whole.accuracy is None else some.n / whole.n,
         )
-    return made
+        for name, whole, some in ((name, lines[name], found[name]) for name in HEADS)
+    }

@@ -9,7 +9,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.adapters.logs import opened
-from robustbench_tc.io.numbers import interval, number, p_value, percent, points, signed
+from robustbench_tc.io.numbers import counts, interval, number, p_value, percent, points, signed
 from robustbench_tc.shown import Line, Part, Table
 
 from .caveats import as_delivered, delivery, unreviewed
@@ -154,9 +154,9 @@ class Comparison(msgspec.Struct, frozen=True):
 
 def _cells(name: str, pair: Pair, p_holm: float | None) -> tuple[str, ...]:
     found = pair.difference
-    counts = (str(pair.n), str(pair.only_a), str(pair.only_b))
     change = (signed(found.value), interval(found, sign=True))
-    return name, number(pair.a), number(pair.b), *change, *counts, p_value(pair.p), p_value(p_holm)
+    rows = map(str, (pair.n, pair.only_a, pair.only_b))
+    return name, number(pair.a), number(pair.b), *change, *rows, p_value(pair.p), p_value(p_holm)
 
 
 def compare(
@@ -174,7 +174,11 @@ def compare(
     other = named[1]
     beside = isinstance(other, str) and other.startswith("paper:")
     progress("reading the runs")
-    runs, notes = _read(named[:1] if beside else named, log_keys)
+    given_runs = named[:1] if beside else named
+    with opened([one for one in given_runs if isinstance(one, str)], log_keys) as found:
+        read = iter([one.read() for one in found])
+        notes = tuple(note for one in found for note in one.notes)
+    runs = [one if isinstance(one, Run) else next(read) for one in given_runs]
     if beside:
         lines = beside_paper(runs[0], str(other).removeprefix("paper:"), subset=subset)
         return Comparison(a=runs[0].model, b=str(other), notes=notes, paper=lines)
@@ -182,17 +186,9 @@ def compare(
     by = [run.record.settings.defend for run in (plain, one)]
     same = (plain.model, plain.mode) == (one.model, one.mode)
     defended = len(runs) > 2 or (by[1] and not by[0] and same)
-    found = defence_table(plain, runs[1:]) if defended else None
-    made = compare_runs(runs[0], runs[1], subset=subset, progress=progress)
-    return msgspec.structs.replace(made, notes=(*notes, *made.notes), defences=found)
-
-
-def _read(given: Sequence[str | Run], log_keys: Sequence[str]) -> tuple[list[Run], tuple[str, ...]]:
-    """The runs, and what has to be said of logs among them."""
-    with opened([one for one in given if isinstance(one, str)], log_keys) as found:
-        read = iter([one.read() for one in found])
-        notes = tuple(note for one in found for note in one.notes)
-    return [one if isinstance(one, Run) else next(read) for one in given], notes
+    table = defence_table(plain, runs[1:]) if defended else None
+    made = compare_runs(plain, one, subset=subset, progress=progress)
+    return msgspec.structs.replace(made, notes=(*notes, *made.notes), defences=table)
 
 
 def compare_runs(
@@ -214,7 +210,7 @@ def compare_runs(
         for name, run, outcomes in zip(names, (a, b), (first, second), strict=True)
         if (one := unreviewed(run, outcomes)) is not None
     ]
-    sentences = (answer(run, counts).sentence for run, counts in ((a, first), (b, second)))
+    sentences = (answer(run, outcomes).sentence for run, outcomes in ((a, first), (b, second)))
     return msgspec.structs.replace(
         found,
         dataset_version=a.record.dataset_version,
@@ -287,14 +283,10 @@ def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: Sequence[T
     else:
         better, worse = (b, a) if found.value > 0 else (a, b)
         head = f"{better} is better than {worse} on {rows}: {b} has {said}."
-    sure = [one for one in types if one.p_holm < LEVEL]
-    for word, side in (
-        (f"{b} ahead", [one for one in sure if one.pair.difference.value > 0]),
-        (f"{a} ahead", [one for one in sure if one.pair.difference.value < 0]),
-    ):
-        if side:
-            where = ", ".join(f"{x.type_code} {points(x.pair.difference.value)}" for x in side)
-            head += f" {word} (after Holm over {len(types)} types): {where}."
+    sure = [(one.type_code, one.pair.difference.value) for one in types if one.p_holm < LEVEL]
+    for name, sign in ((b, 1), (a, -1)):
+        if where := ", ".join(f"{code} {points(value)}" for code, value in sure if sign * value > 0):
+            head += f" {name} ahead (after Holm over {len(types)} types): {where}."
     if not sure and types:
         head += f" No single type differs after Holm over {len(types)} types."
     return head
@@ -308,10 +300,8 @@ def _notes(
         for name, outcomes in zip(names, (first, second), strict=True)
         for line in gaps(outcomes)
     ]
-    left_out = {name: pair.left_out for name, pair in overall.items() if pair.left_out}
-    if left_out:
-        parts = ", ".join(f"{name} {count}" for name, count in left_out.items())
-        notes.append(f"rows left out, because one of the two has no answer: {parts}")
+    if left_out := {name: pair.left_out for name, pair in overall.items() if pair.left_out}:
+        notes.append(f"rows left out, because one of the two has no answer: {counts(left_out)}")
     return tuple(notes)
 
 
@@ -321,20 +311,18 @@ def beside_paper(run: Run, model: str, *, subset: Subset = "all") -> tuple[Paper
     [outcomes] = align([run], subset=subset)
     ours = from_counts(outcomes.counts(), outcomes.usable()).lines
     theirs = from_counts(counts, counts).lines
-    lines = []
-    for name in (*HEADS, *taxonomy.codes()):
-        left, right = ours.get(name), theirs.get(name)
-        if left is None or right is None or left.accuracy is None or right.accuracy is None:
-            continue
-        lines.append(
-            PaperLine(
-                name,
-                apart_from(shares(*outcomes.columns(codes_of(name))), of_counts(*right.of), left.n + right.n),
-                left.accuracy,
-                left.n,
-                right.accuracy,
-                right.n,
-                fisher_p(left.of, right.of) if codes_of(name) == (name,) else None,
-            )
+    there = (name for name in (*HEADS, *taxonomy.codes()) if name in ours and name in theirs)
+    both = [(name, ours[name], theirs[name]) for name in there]
+    return tuple(
+        PaperLine(
+            name,
+            apart_from(shares(*outcomes.columns(codes_of(name))), of_counts(*right.of), left.n + right.n),
+            left.accuracy,
+            left.n,
+            right.accuracy,
+            right.n,
+            fisher_p(left.of, right.of) if codes_of(name) == (name,) else None,
         )
-    return tuple(lines)
+        for name, left, right in both
+        if left.accuracy is not None and right.accuracy is not None
+    )

@@ -16,7 +16,7 @@ from robustbench_tc import taxonomy
 
 from .caveats import Delivery, caveats, delivery
 from .intervals import Interval, difference, of_estimate, shares
-from .lattice import Ints, sign_flips
+from .lattice import Ints
 from .runs import Outcomes, Run, within
 from .significance import LEVEL, holm, holm_by, paired_p
 from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, heads_of, leading, pack_of
@@ -76,12 +76,7 @@ class Sides(msgspec.Struct, frozen=True):
     @property
     def p_above(self) -> float:
         """Exact one-sided p of "no drop": each case's two sides could be swapped."""
-        drops = self.before - self.after
-        observed = int(drops.sum())
-        if observed <= 0:
-            return 1.0
-        null = sign_flips(drops)
-        return min(1.0, float(null.p[observed - null.start :].sum()))
+        return paired_p(self.before - self.after, one_sided=True)
 
     def factor(self, drop: Interval, room: float) -> float:
         """How many times as many cases settle whether `drop` is at most `room`, if what was seen goes on.
@@ -235,17 +230,6 @@ def _scored(codes: Iterable[str]) -> tuple[str, ...]:
     return tuple(code for code in codes if not taxonomy.known(code) or taxonomy.get(code).scored)
 
 
-def word(sides: Sides, drop: Interval, p_holm: float) -> Word:
-    """What pairs without a gap let one say."""
-    if sides.right >= RIGHT and drop.high <= HOLDS * sides.accuracy_before:
-        return "holds"
-    return "loses" if _is_lost(drop, p_holm) else "cannot tell"
-
-
-def _is_lost(drop: Interval, p_holm: float) -> bool:
-    return p_holm <= LEVEL and drop.low > 0
-
-
 def _judged(
     name: str,
     sides: Sides,
@@ -259,24 +243,22 @@ def _judged(
     absent = int(worst.pairs.sum()) - int(sides.pairs.sum())
     missing = absent > MISSING * int(worst.pairs.sum()) or outcomes.unaccounted > 0
     highest = drops([worst])[0] if absent else drop
-    said = word(sides, drop, p_holm)
-    if said == "holds" and (missing or highest.high > HOLDS * worst.accuracy_before):
-        said = "loses" if _is_lost(drop, p_holm) else "cannot tell"
+    said: Word = "loses" if p_holm <= LEVEL and drop.low > 0 else "cannot tell"
+    holding = drop.high <= HOLDS * clean and highest.high <= HOLDS * worst.accuracy_before
+    if sides.right >= RIGHT and holding and not missing:
+        said = "holds"
     seen = f"a drop of {_points(drop.low)} to {_points(drop.high)} points fits this run"
     ask = cure(run, outcomes, cases, sides.factor(drop, HOLDS * clean))
-    if said != "cannot tell":
-        why = []
-    elif missing:
-        count = absent or outcomes.unaccounted
-        why = [f"{count} pairs of rows have no verdict", "run the same rbtc eval again"]
-    elif not clean:
-        why = ["no clean row was correct", ask]
-    elif drop.low > 0:
-        why = ["loss likely, not proven", seen, ask]
-    elif sides.right < RIGHT:
-        why = [f"{sides.right} of {cases} clean answers are right", seen, ask]
-    else:
-        why = [seen, ask]
+    count = absent or outcomes.unaccounted
+    reasons = [
+        (said != "cannot tell", []),
+        (missing, [f"{count} pairs of rows have no verdict", "run the same rbtc eval again"]),
+        (not clean, ["no clean row was correct", ask]),
+        (drop.low > 0, ["loss likely, not proven", seen, ask]),
+        (sides.right < RIGHT, [f"{sides.right} of {cases} clean answers are right", seen, ask]),
+        (True, [seen, ask]),
+    ]
+    why = next(words for holds, words in reasons if holds)
     return Evidence(
         name=name,
         word=said,
@@ -361,12 +343,10 @@ def _unlosing(heads: list[Evidence], unsure: list[Evidence], rest: str) -> list[
 
 def _rest(others: list[Evidence], where: str) -> str:
     """What is said of components beside those that lose."""
-    if not others:
-        return ""
     if unsure := [one.name for one in others if one.word == "cannot tell"]:
         return f" Cannot tell {'elsewhere' if len(unsure) == len(others) else 'for ' + ', '.join(unsure)}."
-    kept = min(one.keeps or 0.0 for one in others)
-    return f" Keeps at least {100 * kept:.0f} % {where}."
+    kept = [one.keeps or 0.0 for one in others]
+    return f" Keeps at least {100 * min(kept):.0f} % {where}." if kept else ""
 
 
 def _amount(one: Evidence, *, short: bool = False) -> str:
@@ -374,6 +354,6 @@ def _amount(one: Evidence, *, short: bool = False) -> str:
     if one.clean < LOW:
         return f"{100 * one.drop.value / one.clean:.0f} %" + ("" if short else " of its right answers")
     value = 100 * one.drop.value
-    return (
-        f"{value:.0f}" if short and value >= 1 else f"{value:.0f} points" if value >= 1 else "under 1 point"
-    )
+    if value < 1:
+        return "under 1 point"
+    return f"{value:.0f}{'' if short else ' points'}"

@@ -1,6 +1,6 @@
 """Single predictions of a run: which are wrong, why, and what was asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,8 +48,8 @@ REASONS = {
 def said(verdict: Verdict, row: Sample | None = None) -> str:
     """Why it is wrong. `row`: what was asked, of which own tools' arguments say what they wanted."""
     reason = REASONS.get(verdict.reason or "", verdict.reason or "")
-    lacks = None if row is None else unmet(verdict, row)
-    return reason if lacks is None else f"{reason}: {lacks}"
+    lacks = row and unmet(verdict, row)
+    return f"{reason}: {lacks}" if lacks else reason
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -77,11 +77,10 @@ def read(run: Path) -> list[Judged]:
     """Every prediction of a scored run. Raises UserError."""
     out = []
     for row in parquet.read_rows([scores_of(run)]):
-        verdict = None
-        if row["status"] != "request_error" and row["correct"] is not None:
-            found = {"reason": None, **row, "calls": row["calls"] or "[]", "flags": row["flags"] or []}
-            verdict = record(found, Verdict)  # a baseline has no texts and reasons
-        out.append(Judged(record(row, Prediction), verdict))
+        # a baseline has no texts and reasons
+        found = {"reason": None, **row, "calls": row["calls"] or "[]", "flags": row["flags"] or []}
+        judged = row["status"] != "request_error" and row["correct"] is not None
+        out.append(Judged(record(row, Prediction), record(found, Verdict) if judged else None))
     return out
 
 
@@ -107,6 +106,12 @@ def asked(run: Path, dataset: str | None = None) -> Asked:
         return Asked({}, str(error), record)
 
 
+def shown_of(found: Sequence[object], limit: int, kind: str, run: str) -> str:
+    """How many there are, how many of them are listed, and how one is seen."""
+    first = f", the first {limit} shown (--limit)" if len(found) > limit else ""
+    return f"{len(found)} {kind}{first}; rbtc show {run} ID shows one whole"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Failures:
     """The wrong answers of a run, or its replies with a flag."""
@@ -130,9 +135,8 @@ class Failures:
         yield Table(columns, [self._cells(row) for row in self.json()], folded=columns)
         if self.asked.problem:
             yield f"no gold calls: {self.asked.problem}"
-        first = f", the first {self.limit} shown (--limit)" if len(self.found) > self.limit else ""
         kind = "wrong answers" if self.flag is None else "replies"
-        yield f"{len(self.found)} {kind}{first}; rbtc show {self.run} ID shows one whole"
+        yield shown_of(self.found, self.limit, kind, self.run)
         yield from self.reasons
 
     def _cells(self, row: Judged) -> tuple[str, ...]:
@@ -160,25 +164,28 @@ class WrongEpisodes(msgspec.Struct, frozen=True):
         columns = ("id", "repeat", "ended", "why")
         rows = [(one.id, str(one.repeat), one.ended, "; ".join(outcome(one))) for one in self.json()]
         yield Table(columns, rows, folded=columns)
-        first = f", the first {self.limit} shown (--limit)" if len(self.found) > self.limit else ""
-        yield f"{len(self.found)} wrong episodes{first}; rbtc show {self.run} ID shows one whole"
+        yield shown_of(self.found, self.limit, "wrong episodes", self.run)
 
 
 def wrong_episodes(run: Path, type_code: str | None, worlds: Sequence[str], limit: int) -> WrongEpisodes:
     """Those of one kind of fault, and of some worlds. Raises UserError for names that do not occur."""
     scores = read_scores(run)
-    codes, there = {one.type_code for one in scores}, {one.world for one in scores}
     if type_code is not None:
-        type_code = taxonomy.find_in(codes, type_code, "type of this run")
-    for world in worlds:
-        if world not in there:
-            raise unknown("world of this run", world, there)
+        type_code = taxonomy.find_in({one.type_code for one in scores}, type_code, "type of this run")
+    _known("world of this run", worlds, {one.world for one in scores})
     found = (
         one
         for one in scores
         if one.success is False and type_code in (None, one.type_code) and (not worlds or one.world in worlds)
     )
     return WrongEpisodes(str(run), tuple(found), limit)
+
+
+def _known(what: str, names: Iterable[str], there: Collection[str]) -> None:
+    """Raises UserError with near misses for a name that does not occur."""
+    for name in names:
+        if name not in there:
+            raise unknown(what, name, there)
 
 
 def failures(
@@ -200,20 +207,14 @@ def failures(
             raise UserError(f"{run} is a live run: its episodes have no error modes and no flags")
         return wrong_episodes(run, type_code, sources, limit)
     rows = read(run)
-    if flag is not None:
-        known = {*READ_WITH_CARE, *(f for row in rows if row.verdict for f in row.verdict.flags)}
-        if flag not in known:
-            raise unknown("flag", flag, known)
+    flags = {*READ_WITH_CARE, *(f for row in rows if row.verdict for f in row.verdict.flags)}
+    _known("flag", filter(None, [flag]), flags)
     if type_code is not None:
         type_code = taxonomy.find_in(
             {row.prediction.type_code for row in rows}, type_code, "type of this run"
         )
-    if error_mode is not None and error_mode not in ERROR_MODES:
-        raise unknown("error mode", error_mode, ERROR_MODES)
-    found_sources = {row.prediction.source for row in rows}
-    for source in sources:
-        if source not in found_sources:
-            raise unknown("source of this run", source, found_sources)
+    _known("error mode", filter(None, [error_mode]), ERROR_MODES)
+    _known("source of this run", sources, {row.prediction.source for row in rows})
     found = [
         row
         for row in rows

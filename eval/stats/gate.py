@@ -15,7 +15,7 @@ How often an unchanged agent fails, and what is found, is simulated (`make gate-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -41,7 +41,8 @@ SHARE = 0.25
 ENOUGH = 15
 """Cases from which a perfect agent passes in every component: with fewer the interval is too wide."""
 
-Outcome = Literal["pass", "fail", "inconclusive"]
+Outcome = Literal["fail", "inconclusive", "pass"]
+"""The worst first: a run has that of its worst line."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,12 +206,6 @@ def _unsettled(sides: Sides, drop: Interval, seen: bool, ceiling: float) -> str:
     return ""
 
 
-def outcome_of(lines: Sequence[Line]) -> Outcome:
-    """The worst of the lines."""
-    found = {line.outcome for line in lines}
-    return "fail" if "fail" in found else "inconclusive" if "inconclusive" in found else "pass"
-
-
 def limits(there: Sequence[str], asked: Mapping[str, float | None], max_drop: float) -> dict[str, float]:
     """What each component may drop: of those asked for, else of all that are there. Raises UserError."""
     for name, value in (("max-drop", max_drop), *asked.items()):
@@ -270,12 +265,11 @@ def judge(
         allow_missing=allow_missing,
         subset=subset,
     )
-    meant = held(run, against)
+    meant = held(runs)
     if None in got or verdict == "meant":
         partly = got != [None] * len(got) and verdict is None
         return replace(meant, notes=(*meant.notes, *((ONE_SIDED,) if partly else ())))
-    base = None if against is None else as_delivered(against)
-    found = held(as_delivered(run), base)
+    found = held([as_delivered(one) for one in runs])
     by_name = {line.name: line.outcome for line in meant.lines}
     lines = tuple(
         replace(line, why=f"server: {line.why}") if by_name[line.name] == "pass" != line.outcome else line
@@ -295,8 +289,7 @@ def judge(
 
 
 def _judge(
-    run: Run,
-    against: Run | None,
+    runs: Sequence[Run],
     *,
     max_drop: float,
     components: Mapping[str, float | None] | None,
@@ -305,8 +298,8 @@ def _judge(
     allow_missing: bool,
     subset: Subset,
 ) -> Verdict:
-    """The verdict on what `correct` says."""
-    runs = [run] if against is None else [against, run]
+    """The verdict on what `correct` says of the last run, against the one before it if there is one."""
+    *against, run = runs
     found = align(runs, subset=subset)
     pairs = [(within(one, outcomes), outcomes) for one, outcomes in zip(runs, found, strict=True)]
     new = found[-1]
@@ -314,9 +307,9 @@ def _judge(
 
     def held(*codes: str) -> Sides | None:
         kept = [code for code in codes if code not in inexpressible]
-        return own_clean(new, kept) if against is None else other_run(found[0], new, kept)
+        return other_run(found[0], new, kept) if against else own_clean(new, kept)
 
-    heads = (*((taxonomy.CLEAN,) if against else ()), *heads_of(new.types)[2:])
+    heads = (*[taxonomy.CLEAN] * len(against), *heads_of(new.types)[2:])
     sides = {name: one for name in heads if (one := held(*codes_of(name))) is not None}
     if not sides:
         raise UserError(
@@ -351,13 +344,13 @@ def _judge(
     )
     faults = _faults(pairs[-1][0], allow_agent_errors)
     return Verdict(
-        outcome="fail" if faults else outcome_of(lines),
+        outcome="fail" if faults else min((line.outcome for line in lines), key=get_args(Outcome).index),
         lines=lines,
         faults=faults,
         allow_inconclusive=allow_inconclusive,
         model=run.model,
         run=run.path,
-        against=None if against is None else against.path,
+        against=next((one.path for one in against), None),
         notes=notes,
     )
 

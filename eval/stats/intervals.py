@@ -145,14 +145,6 @@ def difference(a: Estimate, b: Estimate) -> Estimate:
     return combined((a, b), (1.0, -1.0))
 
 
-def apart(a: Estimate, b: Estimate) -> tuple[float, float, float]:
-    """a − b of clusters that have nothing to do with each other: value and ends within ± 1."""
-    value = float(a.value - b.value)
-    low = value - math.hypot(float(a.value - a.low), float(b.high - b.value))
-    high = value + math.hypot(float(a.high - a.value), float(b.value - b.low))
-    return value, max(low, -1.0), min(high, 1.0)
-
-
 def quotient(above: Estimate, below: Estimate) -> tuple[float, float, float] | None:
     """above / below of one value each: value and the ends of Fieller's set; None where that has no ends.
 
@@ -200,8 +192,7 @@ def beta_lower(q: float, a: Floats, b: Floats) -> Floats:
         y = y - step
         if np.all(np.abs(step) <= 1e-7 * (1 + np.abs(y))):  # the error left is the square of the step
             break
-    found: Floats = np.exp(-np.logaddexp(0.0, -y))
-    return found
+    return _logistic(y)
 
 
 def _terms(a: Floats, b: Floats) -> Floats:
@@ -292,7 +283,10 @@ def share_of(answers: Sequence[tuple[str, bool]]) -> Interval | None:
 
 def apart_from(a: Estimate, b: Estimate, n: int) -> Interval:
     """Accuracy of a minus accuracy of b over rows that have nothing to do with each other."""
-    return Interval(*apart(a, b), n, "mover")
+    value = float(a.value - b.value)
+    low = value - math.hypot(float(a.value - a.low), float(b.high - b.value))
+    high = value + math.hypot(float(a.high - a.value), float(b.value - b.low))
+    return Interval(value, max(low, -1.0), min(high, 1.0), n, "mover")
 
 
 def of_counts(correct: int, n: int) -> Estimate:

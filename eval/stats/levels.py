@@ -45,11 +45,7 @@ class LevelLine(Counts, frozen=True, kw_only=True):
 def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLine, ...]:
     """The lines of every level that the run has a verdict in, in order."""
     counts, usable = outcomes.counts(), outcomes.usable(allow_missing)
-    lines = {
-        key: codes
-        for key, codes in _lines(tuple(code for code, found in counts.items() if found.n)).items()
-        if codes
-    }
+    lines = _lines(tuple(code for code, found in counts.items() if found.n))
     clean = counts.get(taxonomy.CLEAN, Counts())
     made = []
     for (level, pack), codes in lines.items():
@@ -86,10 +82,10 @@ def _lines(codes: tuple[str, ...]) -> dict[tuple[taxonomy.Level, str], tuple[str
     found: dict[tuple[taxonomy.Level, str], tuple[str, ...]] = {}
     kinds = [kind for kind in taxonomy.among(codes) if kind.scored]
     for level in LEVELS:
-        packs: dict[str, tuple[str, ...]] = {}
-        for kind in kinds:
-            if kind.level == level:
-                packs[kind.pack] = (*packs.get(kind.pack, ()), kind.code)
+        packs = {
+            pack: tuple(kind.code for kind in kinds if (kind.level, kind.pack) == (level, pack))
+            for pack in dict.fromkeys(kind.pack for kind in kinds if kind.level == level)
+        }
         found |= {(level, pack): packs[pack] for pack in get_args(taxonomy.Pack) if pack in packs}
         if len(packs) > 1:
             found[level, EVERY] = tuple(code for of_pack in packs.values() for code in of_pack)

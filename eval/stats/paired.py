@@ -8,7 +8,6 @@ from operator import sub
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
@@ -27,7 +26,7 @@ from .intervals import (
     resampled_mean,
     shares,
 )
-from .lattice import Floats, Ints
+from .lattice import Ints
 from .packs.live import groups
 from .runs import Outcomes, Run, align
 from .significance import paired_p, signs_p
@@ -68,6 +67,7 @@ def compare_lines(
     at = {name: where for name, codes in lines.items() if both[:, (where := _at(a, codes))].any()}
     estimates = _estimates(a, b, both, at.values())
     factor = a.repeats * b.repeats
+    asked = (a.n + a.missing + b.n + b.missing) > 0
     found = {}
     for i, (name, where) in enumerate(at.items()):
         sides = [one.at(i) for one in estimates]
@@ -84,7 +84,7 @@ def compare_lines(
         right = [int(one.correct[:, where][rows > 0].sum()) / (n * one.repeats) for one in (a, b)]
         found[name] = Pair(
             n=n,
-            left_out=int(((_wanted(a) | _wanted(b)) & (both == 0))[:, where].sum()),
+            left_out=int((asked & (both == 0))[:, where].sum()),
             a=right[0],
             b=right[1],
             only_a=only_a,
@@ -112,27 +112,25 @@ def compare_types(
 ) -> dict[str, Pair]:
     """`compare_lines` of single types; those of the core are worked out apart, so that no other moves a
     digit of theirs."""
-    core: dict[str, list[str]] = {}
-    others: dict[str, list[str]] = {}
-    for code in codes:
-        (others if beyond_core([code]) else core)[code] = [code]
+    lines = {code: [code] for code in codes}
+    core, others = (
+        {code: of for code, of in lines.items() if beyond_core(of) is beyond} for beyond in (False, True)
+    )
     return compare_lines(a, b, core, convention) | compare_lines(a, b, others, convention)
 
 
 def compare_delta_lines(a: Outcomes, b: Outcomes, lines: Mapping[str, Sequence[str]]) -> dict[str, DeltaPair]:
     """Δ of each line; lines without a row on one of its sides are left out."""
-    both = _both(a, b)
-    at = {name: _at(a, codes) for name, codes in {taxonomy.CLEAN: (taxonomy.CLEAN,), **lines}.items()}
+    both, clean = _both(a, b), taxonomy.CLEAN
+    at = {name: _at(a, codes) for name, codes in {clean: (clean,), **lines}.items()}
     at = {name: where for name, where in at.items() if both[:, where].any()}
-    if taxonomy.CLEAN not in at:
+    there = [name for name in lines if name in at]
+    if clean not in at or not there:
         return {}
     estimates = _estimates(a, b, both, at.values())
     totals = {name: a.by_unit(_flips(a, b, where, both).sum(axis=1)) for name, where in at.items()}
     rows = {name: int(both[:, where].sum()) for name, where in at.items()}
-    names, clean = list(at), taxonomy.CLEAN
-    there = [name for name in lines if name in at]
-    if not there:
-        return {}
+    names = list(at)
     # a's Δ − b's, times both numbers of rows: whole numbers per clean_id
     p_values = signs_p([totals[name] * rows[clean] - totals[clean] * rows[name] for name in there])
     found = {}
@@ -155,30 +153,21 @@ def _estimates(a: Outcomes, b: Outcomes, both: Ints, lines: Iterable[list[int]])
     columns = list(lines)
     if not columns:
         return ()
-    rows = np.stack([a.by_unit(both[:, where].sum(axis=1)) for where in columns])
 
-    def of(one: Outcomes) -> Floats:
-        right = one.correct * (both > 0)
-        found: Floats = np.stack([a.by_unit(right[:, where].sum(axis=1)) for where in columns]) / one.repeats
-        return found
+    def sums(counts: Ints) -> Ints:
+        return np.stack([a.by_unit(counts[:, where].sum(axis=1)) for where in columns])
 
-    return shares(of(a), rows), shares(of(b), rows)
+    rows = sums(both)
+    return tuple(shares(sums(one.correct * (both > 0)) / one.repeats, rows) for one in (a, b))
 
 
 def _at(outcomes: Outcomes, codes: Iterable[str]) -> list[int]:
     return [outcomes.types.index(code) for code in codes if code in outcomes.types]
 
 
-def _wanted(one: Outcomes) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (one.n + one.missing) > 0
-    return found
-
-
 def _both(a: Outcomes, b: Outcomes) -> Ints:
     """[clean ids, types]: rows that both answered completely; a row with its control counts as two."""
-    whole = (a.n == a.answers) & (b.n == b.answers)
-    found: Ints = whole * (a.answers // a.repeats)
-    return found
+    return np.where((a.n == a.answers) & (b.n == b.answers), a.answers // a.repeats, 0)
 
 
 def _flips(a: Outcomes, b: Outcomes, at: list[int], both: Ints) -> Ints:
@@ -272,15 +261,18 @@ class DefenceTable(msgspec.Struct, frozen=True, kw_only=True):
         )
         for line in self.lines:
             if line.kinds:
-                rows = [_change(name, pair) for name, pair in line.kinds.items()]
+                rows = [
+                    (name, f"{pair.a * pair.n:.0f}", f"{pair.b * pair.n:.0f}", str(pair.n),
+                     changed(pair.difference))
+                    for name, pair in line.kinds.items()
+                ]  # fmt: skip
                 yield Table(("", "without", "with", "n", "change"), rows, ", ".join(line.defences))
                 yield "effects repeated: {} without, {} with".format(*line.repeated)
 
 
-def _change(name: str, pair: Pair) -> tuple[str, ...]:
-    """Episodes that ended as they should, of n that both runs have."""
-    change = f"{signed(pair.difference.value)} {interval(pair.difference, sign=True)}"
-    return name, f"{pair.a * pair.n:.0f}", f"{pair.b * pair.n:.0f}", str(pair.n), change
+def changed(found: Interval | None) -> str:
+    """A difference with its interval."""
+    return f"{signed(found.value)} {interval(found, sign=True)}" if found else NONE
 
 
 def _defence_cells(line: DefenceLine, names: Sequence[str]) -> list[str]:
@@ -290,15 +282,13 @@ def _defence_cells(line: DefenceLine, names: Sequence[str]) -> list[str]:
         closed = pair.closed if pair else None
         share = f", {percent(closed.value)} [{percent(closed.low)}, {percent(closed.high)}]" if closed else ""
         cells.append(f"{pair.a:.3f} → {pair.b:.3f}{share}" if pair else NONE)
-    cells += [
-        f"{signed(change.value)} {interval(change, sign=True)}" if change else NONE
-        for change in (line.harm, line.perturbed)
-    ]
+    cells += map(changed, (line.harm, line.perturbed))
     return [*cells, number(line.cost.requests_per_row, 2), number(line.cost.tokens_per_right)]
 
 
-def check_defended(base: Run, runs: Sequence[Run]) -> None:
-    """UserError where `base` is defended, one of the runs is not, or is of somebody else."""
+def defence_table(base: Run, runs: Sequence[Run]) -> DefenceTable:
+    """A line for each run. Raises UserError where `base` is defended, and for a run without defences, of
+    other rows or of somebody else."""
     if by := base.record.settings.defend:
         raise UserError(f"{base.path} is itself defended ({', '.join(by)}): name the plain run")
     for run in runs:
@@ -310,11 +300,6 @@ def check_defended(base: Run, runs: Sequence[Run]) -> None:
                 "defence is compared with the same model without it"
             )
 
-
-def defence_table(base: Run, runs: Sequence[Run]) -> DefenceTable:
-    """A line for each run. Raises UserError for runs of other rows or another model, and for a run without
-    defences."""
-    check_defended(base, runs)
     lines = [_defence_line(base, run) for run in runs]
     points = {
         at: (one.perturbed.value, -one.cost.tokens_per_right)

@@ -169,19 +169,18 @@ def _live(folder: str) -> Run:
 
 
 def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:
-    found = sorted(set(column.tolist()))
-    if len(found) > 1:
+    first, *others = found = sorted(set(column.tolist()))
+    if others:
         raise UserError(
             f"{path} mixes {len(found)} {what}s ({', '.join(map(str, found[:5]))}): one run, one {what}"
         )
-    return str(found[0])
+    return str(first)
 
 
 def _refuse_duplicates(run: Run) -> None:
     seen = Counter(zip(run.rows["id"].tolist(), run.rows["repeat"].tolist(), strict=True))
     doubled = [one for one in seen.items() if one[1] > 1]
-    if doubled:
-        (row, repeat), times = doubled[0]
+    for (row, repeat), times in doubled:
         raise UserError(
             f"{run.path} holds {len(doubled)} predictions more than once, the first {row!r} repeat {repeat} "
             f"{times} times: score the run again or remove the copies"
@@ -306,9 +305,7 @@ def align(
     or has without a verdict, counts as missing there.
     """
     _refuse_other_datasets(runs)
-    wanted = set(expected) if expected is not None else set()
-    for run in runs:
-        wanted.update(_pairs(run))
+    wanted = set(expected or ()).union(*map(_pairs, runs))
     known = taxonomy.known_with({code for _, code in wanted})
     order = [taxonomy.CLEAN, *(kind.code for kind in known), *type_codes()]
     if unknown_types := sorted({code for _, code in wanted} - set(order)):

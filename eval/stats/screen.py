@@ -16,7 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunFolder
 from robustbench_tc.eval.verdicts import so_far
-from robustbench_tc.io.numbers import NONE, counted, counts, number, p_value
+from robustbench_tc.io.numbers import NONE, counted, counts, p_value, percent
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
@@ -196,18 +196,17 @@ def screen_so_far(
 def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
     """The run, the answer, its table, what to read and do."""
     record, answer, settings = folder.record, made.answer, folder.record.settings
-    name = PurePath(record.dataset).name
-    if record.dataset_version:
-        name += f" {record.dataset_version}"
-    name += f" ({settings.fingerprint[:8]})"
+    version = f" {record.dataset_version}" if record.dataset_version else ""
+    name = f"{PurePath(record.dataset).name}{version} ({settings.fingerprint[:8]})"
     who = (_cut(settings.model, LONG), settings.mode, *settings.defend, name)
     words = ("task", "episode") if made.faults else ("sample", "row")
-    size = [counted(made.samples, words[0]), counted(made.rows, words[1])]
-    if settings.repeat > 1:
-        size.append(f"{settings.repeat} repeats")
-    size.append(f"{made.missing:,} missing" if made.missing > 0 else "all answered")
-    if made.subset != "all":
-        size.append(f"subset {made.subset}")
+    size = [
+        counted(made.samples, words[0]),
+        counted(made.rows, words[1]),
+        *[f"{settings.repeat} repeats"] * (settings.repeat > 1),
+        f"{made.missing:,} missing" if made.missing > 0 else "all answered",
+        *[f"subset {made.subset}"] * (made.subset != "all"),
+    ]
     asked = f" · {', '.join(size)}"
     yield _cut(" · ".join(who), WIDTH - len(asked)) + asked
     yield ""
@@ -239,12 +238,9 @@ def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
         first, *others = answer.warnings
         more = f" (+{len(others)} more: --full)" if others else ""
         yield f"warn   {_cut(first, WIDTH - 7 - len(more))}{more}"
-    run = shlex.quote(str(folder.path))
-    if len(run) > LONG:
-        run = "RUN"
-    failures = f"rbtc failures {run}"
-    if answer.worst:
-        failures += f" --type {answer.worst[0]}"
+    path = shlex.quote(str(folder.path))
+    run = path if len(path) <= LONG else "RUN"
+    failures = " --type ".join((f"rbtc failures {run}", *answer.worst[:1]))
     yield _cut(f"next   {failures:<43}  # what it answered")
     yield f"       {f'rbtc report {run} --out report':<43}  # the page to send"
 
@@ -283,7 +279,7 @@ def _lines(rows: Iterable[Iterable[Cell]]) -> Iterator[tuple[str, ...]]:
 
 def _percent(share: float | None) -> str:
     """`15.5`"""
-    return NONE if share is None else number(100 * share, 1)
+    return percent(share).removesuffix(" %")
 
 
 def _keeps(found: Evidence) -> str:
@@ -370,9 +366,8 @@ def _tables(made: Overview) -> Iterator[Table]:
 
 
 def _replies(made: Overview) -> Table:
-    modes = Counter[str]()
-    for code in (taxonomy.CLEAN, *made.summary.types):
-        modes.update(made.error_modes.get(code, {}))
+    of_types = (made.error_modes.get(code, {}) for code in (taxonomy.CLEAN, *made.summary.types))
+    modes = sum(map(Counter, of_types), Counter[str]())
     without = made.flags["call_beside_refusal"].accuracies_without(made.summary.lines)
     return Table(
         name="counts",
@@ -408,6 +403,4 @@ def _spelled(cell: Cell) -> tuple[str, str]:
     """A cell in percent, and its interval or ""."""
     if isinstance(cell, Interval):
         return _percent(cell.value), f"[{_percent(cell.low)} to {_percent(cell.high)}]"
-    if cell is None or isinstance(cell, float):
-        return _percent(cell), ""
-    return str(cell), ""
+    return _percent(cell) if cell is None or isinstance(cell, float) else str(cell), ""

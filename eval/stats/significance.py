@@ -15,17 +15,18 @@ from .intervals import t_upper
 from .lattice import Floats, Ints, sign_flips
 
 
-def paired_p(differences: Ints) -> float:
-    """Two-sided exact p-value of a paired comparison, one summed difference per cluster.
+def paired_p(differences: Ints, *, one_sided: bool = False) -> float:
+    """Exact p-value of a paired comparison, one summed difference per cluster; `one_sided`: of "not above 0".
 
     Under the null hypothesis the two sides of a cluster could be swapped: every sign pattern is as likely,
     and the whole null distribution is known. With clusters of one row this is McNemar's exact test.
     """
-    observed = abs(int(differences.sum()))
-    if observed == 0:
+    total = int(differences.sum())
+    observed = total if one_sided else abs(total)
+    if observed <= 0:
         return 1.0
     null = sign_flips(differences)
-    return min(1.0, 2 * float(null.p[observed - null.start :].sum()))
+    return min(1.0, (2 - one_sided) * float(null.p[observed - null.start :].sum()))
 
 
 SIGNS = 20_000

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.io.numbers import counts
 from robustbench_tc.schema import STAGES, Stage
 
 from .intervals import per_unit
@@ -57,16 +58,13 @@ def stages(run: Run, outcomes: Outcomes, *, allow_missing: bool = False) -> Stag
     names = ("clean_id", "type_code", "repeat", "correct", "stage", "stage_detail")
     rows: list[Row] = list(zip(*(run.rows[name].tolist() for name in names), strict=True))
     counted: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    n: Counter[str] = Counter()
-    for _, code, _, right, stage, detail in rows:
-        if right < 0:
-            continue
-        for line in _lines_of(code):
-            n[line] += 1
-            if not right:
-                counted[line][stage or "", detail or ""] += 1
+    judged = [row for row in rows if row[3] >= 0]
+    n = Counter(line for row in judged for line in _lines_of(row[1]))
+    for _, code, _, right, stage, detail in judged:
+        for line in _lines_of(code) if not right else ():
+            counted[line][stage or "", detail or ""] += 1
     order = [line for line in (*HEADS, *(kind.code for kind in taxonomy.among(n))) if n[line]]
-    moves, unit_of = _moves(rows), outcomes.unit_of()
+    moves, unit_of = _moves(judged), outcomes.unit_of()
 
     def shifts(
         lines: Mapping[str, Sequence[str]], family: Callable[[str], str] = lambda line: ""
@@ -102,11 +100,11 @@ Row = tuple[str, str, int, int, Stage | None, str | None]
 
 
 def _moves(rows: Sequence[Row]) -> Mapping[str, Sequence[tuple[str, Stage | None, Stage | None]]]:
-    """Type code → its anchored pairs: clean id, and the stages at which the clean row and this one fail."""
-    judged = [row for row in rows if row[3] >= 0]
-    clean = {(row[0], row[2]): row[4] for row in judged if row[1] == taxonomy.CLEAN}
+    """Type code → its anchored pairs, of rows with a verdict: clean id, and the stages at which the clean row
+    and this one fail."""
+    clean = {(row[0], row[2]): row[4] for row in rows if row[1] == taxonomy.CLEAN}
     found = defaultdict(list)
-    for clean_id, code, repeat, _, stage, _ in judged:
+    for clean_id, code, repeat, _, stage, _ in rows:
         if code != taxonomy.CLEAN and (clean_id, repeat) in clean:
             found[code].append((clean_id, clean[clean_id, repeat], stage))
     return found
@@ -124,22 +122,15 @@ def nested(flat: Mapping[str, Loss]) -> dict[str, dict[str, Loss]]:
 def _lines_of(code: str) -> Iterator[str]:
     """The lines that a row of the type counts in."""
     yield code
-    kind = taxonomy.get(code) if taxonomy.known(code) else None
-    if kind is not None and kind.pack == "core":
-        yield "perturbed"
-        yield kind.component
+    if code in taxonomy.codes():
+        yield from ("perturbed", str(taxonomy.component_of(code)))
 
 
 def _ordered(found: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
-    made: dict[str, dict[str, int]] = {}
-    for stage, details in STAGES.items():
-        there = sorted(
-            (detail for at, detail in found if at == stage),
-            key=lambda one: (details.index(one) if one in details else len(details), one),
-        )
-        if there:
-            made[stage] = {detail: found[stage, detail] for detail in there}
-    return made
+    order = {(str(stage), one): at for stage, details in STAGES.items() for at, one in enumerate(details)}
+    cells = sorted(found, key=lambda cell: (order.get(cell, len(order)), cell))
+    made = {stage: {detail: found[at, detail] for at, detail in cells if at == stage} for stage in STAGES}
+    return {stage: details for stage, details in made.items() if details}
 
 
 def table(found: Stages, lines: Sequence[str] = HEADS) -> Table:
@@ -161,12 +152,9 @@ def _details(found: Stages) -> str:
     """Every detail with its count, stage by stage."""
     said = []
     for stage, details in STAGES.items():
-        total: Counter[str] = Counter()
-        for line in (taxonomy.CLEAN, "perturbed"):
-            total.update(found.failures.get(line, {}).get(stage, {}))
-        if total:
-            counts = ", ".join(f"{one} {total[one]}" for one in details if total[one])
-            said.append(f"{stage}: {counts}")
+        clean, perturbed = (found.failures.get(line, {}).get(stage, {}) for line in HEADS[:2])
+        if total := Counter(clean) + Counter(perturbed):
+            said.append(f"{stage}: {counts({one: total[one] for one in details if total[one]})}")
     return "; ".join(said)
 
 
@@ -175,16 +163,20 @@ def by_source(
 ) -> dict[str, dict[str, Loss]]:
     """Source → type code → its pairs. `sources`: clean_id → source; of an id that is not there the prefix is
     the source. A cell with a missing row is left out."""
-    tables: dict[str, dict[str, tuple[int, int, int, float]]] = {}
+    cells: dict[str, tuple[int, int, int, float]] = {}
     source_of = {one: sources.get(one) or one.partition("__")[0] for one in outcomes.clean_ids}
     for source in sorted(set(source_of.values())):
         part = outcomes.without({one for one in outcomes.clean_ids if source_of[one] != source})
         usable = part.usable(allow_missing)
         if taxonomy.CLEAN in usable:
-            tables[source] = {
-                code: (found.pairs, found.lost, found.gained, paired_p(part.matched([code])[0]))
+            cells |= {
+                f"{source}\n{code}": (
+                    found.pairs,
+                    found.lost,
+                    found.gained,
+                    paired_p(part.matched([code])[0]),
+                )
                 for code, found in part.counts().items()
                 if code in usable and found.pairs
             }
-    cells = {f"{source}\n{code}": one for source, row in tables.items() for code, one in row.items()}
     return nested(corrected(cells, lambda cell: pack_of(cell.partition("\n")[2])))

@@ -98,10 +98,13 @@ def power(
     The reach of an interval is that of the effects found: where a run holds few flips, small effects would
     have been seen.
     """
-    smallest = {name: smallest_effect(found) for name, found in lines.items() if found is not None}
-    of_types = [smallest_effect(found) for found in types.values() if found is not None]
+    # the effect whose interval leaves out 0 four times out of five, if it is as wide as this one
+    smallest, of_types = (
+        {name: min(1.0, FACTOR * found.half_width) for name, found in of.items() if found is not None}
+        for of in (lines, types)
+    )
     if of_types:
-        smallest["type"] = median(of_types)
+        smallest["type"] = median(of_types.values())
     if not smallest:
         return None
     return Power(
@@ -109,12 +112,6 @@ def power(
         repeats=min(one.repeats for one in runs),
         smallest=smallest,
     )
-
-
-def smallest_effect(found: Interval) -> float:
-    """The effect whose interval leaves out 0 four times out of five, if it is as wide as this one; at most
-    1."""
-    return min(1.0, FACTOR * found.half_width)
 
 
 class TypeRow(msgspec.Struct, frozen=True):
@@ -221,11 +218,8 @@ class Clustered:
         there = [codes for codes, (_, rows) in found.items() if rows.any()]
         worked_out: dict[tuple[str, ...], Estimate] = {}
         # The core apart from the rest: the last digit of a sum depends on what is summed beside it.
-        for part in (
-            [codes for codes in there if not beyond_core(codes)],
-            [codes for codes in there if beyond_core(codes)],
-        ):
-            if part:
+        for beyond in (False, True):
+            if part := [codes for codes in there if beyond_core(codes) is beyond]:
                 made = shares(*(np.stack([found[codes][side] for codes in part]) for side in (0, 1)))
                 worked_out |= {codes: made.at(i) for i, codes in enumerate(part)}
         return worked_out
@@ -304,7 +298,7 @@ def gaps(outcomes: Outcomes) -> tuple[str, ...]:
     heads = (code for head in heads_of(outcomes.types)[:2] for code in codes_of(head))
     for code in dict.fromkeys((*heads, *outcomes.types)):
         found = counts.get(code, Counts())
-        control = taxonomy.get(code).control if taxonomy.known(code) else ""
+        control = taxonomy.known(code) and taxonomy.get(code).control
         if control and control not in outcomes.types and found.missing:
             lines.append(f"{code}: no value, as its control {control} was not asked")
         elif not found.n:

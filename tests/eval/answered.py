@@ -61,5 +61,5 @@ def run(path: Path, release: Path, repeats: int = 1) -> record.RunFolder:
         repeat=repeats,
     )
     folder = record.start(path, data, settings, len(data.rows) * repeats)
-    predictions.write(folder.predictions_path, answers(data, repeats))
+    predictions.write(folder.answers_path, answers(data, repeats))
     return folder

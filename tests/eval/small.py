@@ -176,7 +176,7 @@ def scored_run(
     found = [
         prediction(row, **{"model": model, "sample_hash": hashes[row.id], **reply(row)}) for row in data.rows
     ]
-    predictions.write(folder.predictions_path, found)
+    predictions.write(folder.answers_path, found)
     verdicts.score_file(folder, data)
     folder.save()
     return folder.path

@@ -340,7 +340,7 @@ def test_answers_of_all_passes_are_reused_and_a_run_grows_by_repeats(release: Pa
     evaluate(release, agent="oracle", types="transient_timeout_x9", out=tmp_path / "a", repeat=2)
     grown = record.open_run(tmp_path / "a")
     assert grown.record.sessions[1].requests == 50
-    found = predictions.read(grown.predictions_path)
+    found = predictions.read(grown.answers_path)
     assert [(one.repeat, one.attempts) for one in found] == [(0, 9), (1, 9)] * 5
 
 
@@ -350,7 +350,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     run = evaluate(release, agent="oracle", types=("clean", *RESULTS), out=tmp_path / "run").folder
     data = inputs.load_samples(str(release))
     rows = {row.id: row for row in data.rows}
-    found = predictions.read(run.predictions_path)
+    found = predictions.read(run.answers_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
     exchange.write_predictions(theirs, found, rows)
     predictions.write_lines(ours, found)

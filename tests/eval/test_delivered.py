@@ -118,7 +118,7 @@ def judged(dataset: Path, out: Path, damage: Damage, **options: Any) -> list[tup
 
     with LoopbackServer(answer) as server:
         api.evaluate(str(dataset), model="tiny", base_url=server.url, out=out, early_stop=False, **options)
-    rows = predictions.read(record.open_run(out).predictions_path)
+    rows = predictions.read(record.open_run(out).answers_path)
     anchors = found.anchors()
     verdicts = [judge(one, found.by_id[one.id], anchors[one.id]) for one in rows]
     return [(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if verdict is not None]

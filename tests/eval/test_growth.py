@@ -89,7 +89,7 @@ def test_a_run_grown_in_five_steps_is_the_run_made_at_once(
     for step in steps:
         grown = evaluate(tmp_path / "grown", mode=mode, **step)
         sizes.append(grown.record.expected)
-        assert len(predictions.read(grown.predictions_path)) == grown.record.expected
+        assert len(predictions.read(grown.answers_path)) == grown.record.expected
     requests = server.count
     at_once = evaluate(tmp_path / "at-once", mode=mode, repeat=2)
 
@@ -190,7 +190,7 @@ def test_a_run_that_got_no_answer_to_grow_by_is_what_it_was(
     refuses("nothing answers", evaluate, tmp_path / "run", base_url="http://127.0.0.1:9/v1")
     folder = record.open_run(tmp_path / "run")
     assert folder.record.settings.selection == Selection(types=("clean",)) and folder.record.expected == 5
-    assert len(predictions.read(folder.predictions_path)) == 5
+    assert len(predictions.read(folder.answers_path)) == 5
     assert table(folder, "scores.parquet") == scores
     server.handler = called
     assert evaluate(tmp_path / "run").record.totals["status"] == {"ok": len(ROWS)}
@@ -205,7 +205,7 @@ def test_damaged_predictions_of_a_grown_run_are_made_again_whole(tmp_path: Path,
     evaluate(tmp_path / "run", types="CD")
     folder = evaluate(tmp_path / "run", types="TD")
     before = table(folder, "scores.parquet")
-    folder.predictions_path.write_bytes(b"PAR1")
+    folder.answers_path.write_bytes(b"PAR1")
     refuses("the same rbtc eval makes it again", api.score, folder.path)
     evaluate(tmp_path / "run", types="TD")
     assert table(folder, "scores.parquet") == before

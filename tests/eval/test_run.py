@@ -65,7 +65,7 @@ def evaluate(
     asked = RequestSettings(decoding=made.decoding)
     opened = endpoint([Endpoint("tiny", server.url)], asked, effort, backoff_s=0.01)
     state = session.run(run, dataset, opened)
-    return run, predictions.read(run.predictions_path), state
+    return run, predictions.read(run.answers_path), state
 
 
 def called(body: Body) -> Body:
@@ -248,10 +248,10 @@ def test_a_reply_cut_at_the_limit_is_an_answer(tmp_path: Path, serve: Any) -> No
 def test_a_finished_run_asks_nothing_again(tmp_path: Path, serve: Any) -> None:
     server = serve(called)
     run, first, _ = evaluate(tmp_path / "run", ALL, server)
-    count, bytes_then = server.count, run.predictions_path.read_bytes()
+    count, bytes_then = server.count, run.answers_path.read_bytes()
     run, second, _ = evaluate(tmp_path / "run", ALL, server)
     assert server.count == count
-    assert run.predictions_path.read_bytes() == bytes_then
+    assert run.answers_path.read_bytes() == bytes_then
     assert len(run.record.sessions) == 2
     assert first == second
 
@@ -261,7 +261,7 @@ def test_a_torn_journal_loses_its_last_line_only(tmp_path: Path, serve: Any) -> 
     run, first, _ = evaluate(tmp_path / "run", ALL, server)
     count = server.count
     run.journal_path.write_bytes(run.journal_path.read_bytes()[:-20])
-    run.predictions_path.write_bytes(b"PAR1")
+    run.answers_path.write_bytes(b"PAR1")
     _, second, _ = evaluate(tmp_path / "run", ALL, server)
     assert server.count == count + 1
     assert [p.id for p in first] == [p.id for p in second]

@@ -83,7 +83,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     run = record.start(tmp_path / "run", dataset, settings, len(rows))
     opened = opening.vllm("tiny", RequestSettings(decoding=decoding), Effort(concurrency=16))
     session.run(run, dataset, opened)
-    found = predictions.read(run.predictions_path)
+    found = predictions.read(run.answers_path)
     assert [one.id for one in found] == [row.id for row in rows]
     transition = [one for one in found if one.component == "transition"]
     assert {one.injected for one in transition} == {True}

@@ -107,7 +107,7 @@ def twenty_samples_end_to_end(served: Endpoint, out: Path, mode: Mode) -> None:
     run = record.start(out, dataset, settings, len(rows))
     effort = Effort(concurrency=4, timeout_s=120, max_retries=1)
     session.run(run, dataset, endpoint([served], RequestSettings(decoding=settings.decoding), effort))
-    found = predictions.read(run.predictions_path)
+    found = predictions.read(run.answers_path)
     assert [one.id for one in found] == [row.id for row in rows]
     assert [one.error for one in found if one.status != "ok"] == []
     assert {one.finish_reason for one in found} <= {"length", "stop", "tool_calls"}

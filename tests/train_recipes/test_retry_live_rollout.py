@@ -12,7 +12,7 @@ import pytest
 
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval.inputs import load_live
-from robustbench_tc.schema import LiveRow, dumps, loads, record
+from robustbench_tc.schema import LiveRow, Message, Turn, dumps, loads, record
 from robustbench_tc.train_recipes.retry.reward import reply
 from robustbench_tc.train_recipes.retry_live import rows
 from robustbench_tc.train_recipes.retry_live.reward import MAXIMUM, MINIMUM, compute_score
@@ -98,8 +98,9 @@ def test_calls_in_bulk_are_not_carried_out() -> None:
 
     world = find("orders")
     row = LiveRow(
-        id="x::clean", clean_id="x", type_code="clean", world="orders", category="", turns=(), tools=(),
-        initial_state={"state": dict(tasks(world)[0].state)}, golden_calls=(), gold_state_sha256="",
+        id="x::clean", clean_id="x", type_code="clean", world="orders", category="", tools=(),
+        turns=(Turn((Message("user", "Hi"),)),),
+        initial_state={"state": dict(tasks(world)[0].state)}, golden_calls=((),), gold_state_sha256="",
     )  # fmt: skip
 
     async def run() -> str | None:

@@ -74,7 +74,7 @@ def decided(given: Given, code: str) -> Decided:
     return Decided(outcomes.by_unit(rows), outcomes.by_unit(right), counts)
 
 
-def balanced(found: dict[str, Decided]) -> tuple[Interval | None, Interval | None, Interval | None]:
+def balanced(found: dict[str, Decided]) -> tuple[Interval | None, ...]:
     """Balanced decision accuracy, the share right where a call is due, and where none is."""
     due, none = (
         [one for code, one in found.items() if taxonomy.get(code).no_call == said]

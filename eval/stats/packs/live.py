@@ -1,6 +1,5 @@
 """Live runs: what each kind of fault costs, what the user was told, and what was done beyond the task."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from robustbench_tc.schema import KINDS
 
 from ..intervals import Interval, difference, of_estimate, per_unit, share_of, shares
 from ..significance import paired_p
-from . import Cell, Given, Table
+from . import Given, Table
 
 if TYPE_CHECKING:
     from ...live.score import LiveScore
@@ -38,16 +37,13 @@ def tables(given: Given) -> Iterable[Table]:
     """A line for each kind of fault, in three tables."""
     found = lines(given.run.live)
     clean = clean_success(given.run.live)
-    first: list[tuple[Cell, ...]] = []
-    if clean is not None:
-        first.append(("clean", right_of(clean), clean, None, "", None, "", "", ""))
     yield Table(
         name="live_costs",
         title="What each fault costs",
         columns=("fault", "right / n", "success", "Δ to clean", "met", "recovered", "omission / repetition",
                  "calls beyond clean", "tokens beyond clean"),
         rows=(
-            *first,
+            *([("clean", right_of(clean), clean, None, "", None, "", "", "")] if clean else []),
             *(
                 (
                     one.name,
@@ -97,16 +93,16 @@ def tables(given: Given) -> Iterable[Table]:
 def side_effects(scores: Sequence["LiveScore"]) -> dict[str, dict[str, int]]:
     """By type code the sum of each of SIDE_EFFECTS over episodes that met their fault; one that is known of
     no episode is left out."""
-    by_type: defaultdict[str, list[LiveScore]] = defaultdict(list)
-    for one in scores:
-        by_type[one.type_code] += [one] * one.counts
+    met = [one for one in scores if one.counts]
     return {
         code: {
             name: sum(known)
             for name in SIDE_EFFECTS
-            if (known := [value for one in own if (value := getattr(one, name)) is not None])
+            if (
+                known := [n for one in met if one.type_code == code and (n := getattr(one, name)) is not None]
+            )
         }
-        for code, own in by_type.items()
+        for code in dict.fromkeys(one.type_code for one in scores)
     }
 
 
@@ -161,17 +157,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 def lines(scores: Iterable["LiveScore"]) -> list[Line]:
     """One line for each kind that was played, then explicit, implicit and all, then each registry type. Of
     one model and mode."""
-    by_type: dict[str, list[LiveScore]] = {}
-    for score in scores:
-        by_type.setdefault(score.type_code, []).append(score)
-    clean = {(one.clean_id, one.repeat): one for one in by_type.get("clean", ())}
-    made = []
-    for name, kinds in groups().items():
-        rows = [score for kind in kinds for score in by_type.get(type_code(kind), ())]
-        line = _line(name, rows, clean)
-        if line is not None:
-            made.append(line)
-    return made
+    every = list(scores)
+    clean = {(one.clean_id, one.repeat): one for one in every if one.type_code == "clean"}
+    codes = {name: set(map(type_code, kinds)) for name, kinds in groups().items()}
+    made = (_line(name, [one for one in every if one.type_code in of], clean) for name, of in codes.items())
+    return [line for line in made if line is not None]
 
 
 def groups() -> dict[str, tuple[str, ...]]:

@@ -31,7 +31,7 @@ def export(
     check_file(Path(out))
     folder = record.open_run(Path(run))
     data = verdicts.dataset_of(folder, dataset)
-    found = predictions.read(folder.predictions_path)
+    found = predictions.read(folder.answers_path)
     if layout == "ours":
         predictions.write_lines(Path(out), found)
     else:

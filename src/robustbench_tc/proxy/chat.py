@@ -7,24 +7,20 @@ completed in the same way.
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from robustbench_tc.schema import Json
 
 from . import rewrite
 from .journal import Replaced
 from .plan import Fault, Plan, Session
-from .rewrite import NotTheCase, Offer, offer
+from .rewrite import Chat, NotTheCase, Offer, offer
 from .scenes import Scene, inside, of_turn
 
 MOST = 20_000
 """Replies that are remembered; the oldest are forgotten."""
-
-
-Chat = dict[str, Json]
 
 
 class Kept(NamedTuple):
@@ -32,7 +28,7 @@ class Kept(NamedTuple):
 
     before: tuple[Chat, ...]
     """Replies that were answered by the door, and its answers."""
-    reply: Chat | None
+    reply: Json
     """The reply as the model wrote it; None: as the agent has it."""
     calls: tuple[str, ...]
     """Ids of the calls that went out."""
@@ -42,26 +38,8 @@ class Kept(NamedTuple):
     """Which of `before` are replies that a defence answered, and asked on."""
 
 
-class Held:
-    """What the agent never saw, by session and conversation."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
-
-    def put(self, key: bytes, kept: Kept) -> None:
-        """Remembers what belongs before and into the reply to the conversation of that key."""
-        self.forget(key)
-        self._kept[key] = kept
-        if len(self._kept) > MOST:
-            self._kept.popitem(last=False)
-
-    def get(self, key: bytes) -> Kept | None:
-        """What belongs to the reply that followed the conversation of that key."""
-        return self._kept.get(key)
-
-    def forget(self, key: bytes) -> None:
-        """Nothing belongs there: the conversation got another reply."""
-        self._kept.pop(key, None)
+Held: TypeAlias = dict[bytes, Kept]
+"""What the agent never saw, by the key of the conversation before the reply; the oldest first."""
 
 
 def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[bytes]:
@@ -165,8 +143,6 @@ def conversation(
     session: Session,
     plan: Plan,
     remembered: Held,
-    *,
-    flat: bool = False,
 ) -> Conversation:
     """The agent's request as the model has to see it, results of its last turn not yet faulted.
 
@@ -182,12 +158,12 @@ def conversation(
     refused = frozenset[int]()
     for number, scene in enumerate(scenes):
         try:
-            offered = offer(tools, scene, flat=flat)
+            offered = offer(tools, scene)
         except NotTheCase as error:
             if number == 0:
                 raise
-            scene = scene.unperturbed(str(error))
-            offered = offer(tools, scene, flat=flat)
+            scene = scene._replace(row=scene.clean, skipped=str(error))
+            offered = offer(tools, scene)
         shown = scene.shown
         clean, row = (scene.clean, shown) if number == 0 else (of_turn(scene.clean), of_turn(shown))
         begun, taken = rewrite.as_in_row(messages[begin:], clean, clean if scene.clean is shown else row)
@@ -292,9 +268,11 @@ def keep(held: Held, asked: Conversation, began: int, last: Split) -> None:
     """Remembers what the agent does not see of a reply, or that there is no such thing any more. `began`:
     messages when the agent's request came."""
     before = tuple(asked.messages[began:])
+    held.pop(asked.key, None)
     if not before and not last.changed:
-        held.forget(asked.key)
         return
     reply = last.reply if last.changed else None
     refused = tuple(sorted(place - began for place in asked.refused if place >= began))
-    held.put(asked.key, Kept(before, reply, last.sent, tuple(last.answers), refused))
+    held[asked.key] = Kept(before, reply, last.sent, tuple(last.answers), refused)
+    if len(held) > MOST:
+        del held[next(iter(held))]

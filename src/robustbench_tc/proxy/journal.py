@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
@@ -32,6 +32,11 @@ SHORTEST = 6
 """Characters: what is shorter (`none`, `EMPTY`) is not a key, and may be a word of the conversation."""
 
 
+def is_long(value: str) -> bool:
+    """Whether a value is long enough for a key."""
+    return len(value) >= SHORTEST
+
+
 class Secrets(NamedTuple):
     """Of one exchange, or of several."""
 
@@ -40,18 +45,12 @@ class Secrets(NamedTuple):
     quoted: frozenset[str] = frozenset()
     """Stand in no text of a server's error: of other headers; they may be words of the conversation."""
 
-    @staticmethod
-    def of(keys: Iterable[str], quoted: Iterable[str] = ()) -> "Secrets":
-        """Of values as they came: those that are too short are none."""
-        long = (frozenset(one for one in words if len(one) >= SHORTEST) for words in (keys, quoted))
-        return Secrets(*long)
-
     def __or__(self, other: "Secrets") -> "Secrets":
         return Secrets(self.keys | other.keys, self.quoted | other.quoted)
 
     def blanked(self, text: str) -> str:
         """An error's text without them, the longest first."""
-        for secret in sorted(self.keys | self.quoted, key=len, reverse=True):
+        for secret in sorted(filter(is_long, self.keys | self.quoted), key=len, reverse=True):
             text = text.replace(secret, "***")
         return text
 
@@ -66,16 +65,15 @@ def of_process(command: Sequence[str], environment: Mapping[str, str]) -> Secret
         name, _, value = flag.partition("=")
         if name.startswith("-") and KEY_LIKE.search(name):
             keys.append(value or following)
-    return Secrets.of(keys)
+    return Secrets(frozenset(keys))
 
 
-LLM, MCP = "llm", "mcp"
+LLM: Literal["llm"] = "llm"
+MCP: Literal["mcp"] = "mcp"
 LEFT = 499
 """The status of an exchange whose agent left before its reply was whole."""
 MOST_BYTES = 2**28
 """Of a journal."""
-MOST_READ = 2 * MOST_BYTES
-"""Bytes of a journal that is read."""
 MOST_TEXT = 100_000
 """Characters of one text in it."""
 
@@ -122,19 +120,12 @@ def digest(*words: str) -> str:
     return hashlib.sha256(repr(words).encode()).hexdigest()[:12]
 
 
-class Called(TypedDict):
-    """A call among what a model said."""
-
-    id: str
-    name: str
-    arguments: str
-
-
 class Reply(TypedDict, total=False):
     """What a model said."""
 
     text: str | None
-    tool_calls: list[Called] | None
+    tool_calls: list[dict[str, str]] | None
+    """Of each id, name and arguments."""
     finish_reason: str | None
 
 
@@ -143,8 +134,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     v: Literal[2] = 2
     """The form of the line."""
-    door: str = LLM
-    """The kind of door that wrote the line. Another kind's lines may have keys of their own."""
+    door: Literal["llm", "mcp"] = LLM
+    """The kind of door that wrote the line."""
     by: str = ""
     """The door: a digest of what it stands before, the same when it is started again."""
     ended: float = 0.0
@@ -224,7 +215,7 @@ class Journal:
             error=None if exchange.error is None else secrets.blanked(exchange.error),
         )
         line = encoded(exchange)
-        for secret in secrets.keys:
+        for secret in filter(is_long, secrets.keys):
             line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
         with _locked(self._file):
             before = os.fstat(self._file).st_size
@@ -289,8 +280,6 @@ def read(path: Path, say: Tell = silent) -> list[Exchange]:
     """
     if not path.is_file():
         raise UserError(f"{path}: no journal of a door is there (`rbtc proxy --journal` writes one)")
-    if path.stat().st_size > MOST_READ:
-        raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
     found: list[Exchange] = []
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

@@ -4,8 +4,8 @@ An agent may put its own instructions around the case: what the row changes is c
 words stand, the rest stays. Its tools become the row's, and an offer knows what a call of one of them means.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from robustbench_tc.eval import prompts, wire
@@ -14,7 +14,7 @@ from robustbench_tc.own.cases import NO_RESULT
 from robustbench_tc.schema import Json, Message, Sample, Tool, dumps
 from robustbench_tc.worlds.fit import error, fits
 
-from .scenes import Scene, arguments_back, as_row, loaded, origins
+from .scenes import Scene, arguments_back, as_row, inside, loaded, origins, tool_of
 
 
 class Offered(NamedTuple):
@@ -56,12 +56,13 @@ class Offer:
         self.in_row = {one.name: one.row for one in offered}
         """By a tool's name, that before any defence."""
         self._forward = {one.own: one.name for one in offered if one.own is not None}
-        names = Counter(one.name for one in offered)
-        self.is_plain = max(names.values(), default=0) < 2 and self._registered <= self._forward.keys()
+        self.is_plain = (
+            len(self.in_row) == len(self.offered)
+            and self._registered <= self._forward.keys()
+            and all(one.own == one.name for one in offered)
+            and all(one.clean is None or one.clean.parameters == one.tool.parameters for one in offered)
+        )
         """Whether every call goes out as the model wrote it."""
-        for one in offered:
-            same = one.clean is None or one.clean.parameters == one.tool.parameters
-            self.is_plain &= one.own == one.name and same
 
     def forward(self, own: str) -> str:
         """The model's name for a tool of the agent's."""
@@ -92,15 +93,13 @@ class Offer:
             given = loaded(arguments)
             fitting = (one for one in named if isinstance(given, dict) and fits(one.tool.parameters, given))
             found = next(fitting, found)
-        if found.own is None:
-            return Meant(None, arguments, dumps(NO_RESULT))
         if found.clean is None:
-            return Meant(found.own, arguments)
+            return Meant(None, arguments, dumps(NO_RESULT))
         return Meant(found.own, arguments_back(found.clean, found.tool, arguments))
 
 
-def offer(tools: Sequence[Json], scene: Scene, *, flat: bool = False) -> Offer:
-    """The agent's tools as the scene has them. `flat`: entries of the Responses API.
+def offer(tools: Sequence[Json], scene: Scene) -> Offer:
+    """The agent's tools as the scene has them.
 
     Raises NotTheCase where no tool is the case's, and where a tool of the agent's beyond the case has the
     name of one that would come in.
@@ -109,16 +108,14 @@ def offer(tools: Sequence[Json], scene: Scene, *, flat: bool = False) -> Offer:
     names, before, sent = (wire.WireNames(one.tools) for one in (clean, row, shown))
     found: dict[int, tuple[str, Json]] = {}
     extras: list[Json] = []
-    registered: list[str] = []
     known = _tool_places(clean.tools, names)
     for raw in tools:
-        name = name_of(raw, flat)
+        name = name_of(raw)
         meant = () if name is None else (*known.get(name, ()), *known.get(names.wire(name), ()))
         place = next((at for at in meant if at not in found), None)
         if name is None or place is None:
             extras.append(raw)
         else:
-            registered.append(name)
             found[place] = name, raw
     if not found and clean.tools and clean is not shown:
         raise NotTheCase("tools_are_not_the_cases")
@@ -129,29 +126,21 @@ def offer(tools: Sequence[Json], scene: Scene, *, flat: bool = False) -> Offer:
         at = place if len(shown.tools) == len(row.tools) else row.tools.index(tool)
         origin, new, was = from_clean[at], sent.wire(tool.name), before.wire(row.tools[at].name)
         if origin is None:
-            entry = wire.function(tool, sent)
-            if flat:
-                entry = {"type": "function", **entry["function"], "strict": False}
-            offered.append(Offered(new, tool, None, was, None, entry))
+            offered.append(Offered(new, tool, None, was, None, wire.function(tool, sent)))
         elif origin in found:
             own, raw = found[origin]
             old = clean.tools[origin]
             name, was = (
                 own if old.name == one.name else word for one, word in ((tool, new), (row.tools[at], was))
             )
-            raw = _as_in_row(raw, old, tool, name, flat)
-            offered.append(Offered(name, tool, own, was, old, raw))
+            offered.append(Offered(name, tool, own, was, old, _as_in_row(raw, old, tool, name)))
     if is_strict(scene.defences):
-        offered = [one._replace(raw=_strict(one.raw, flat)) for one in offered]
-    beyond = {name_of(raw, flat) for raw in extras}
+        marked = strict([one.raw for one in offered])
+        offered = [one._replace(raw=raw) for one, raw in zip(offered, marked, strict=True)]
+    beyond = {name_of(raw) for raw in extras}
     if clean is not shown and beyond & {one.name for one in offered if one.own != one.name}:
         raise NotTheCase("name_is_taken")
-    return Offer(offered, registered, extras)
-
-
-def _strict(raw: Json, flat: bool) -> Json:
-    [found] = strict([{"function": raw} if flat else raw])
-    return found["function"] if flat else found
+    return Offer(offered, [name for name, _ in found.values()], extras)
 
 
 def _tool_places(tools: Sequence[Tool], names: wire.WireNames) -> dict[str, list[int]]:
@@ -167,27 +156,29 @@ def _tool_places(tools: Sequence[Tool], names: wire.WireNames) -> dict[str, list
     return found
 
 
-def name_of(raw: Json, flat: bool) -> str | None:
+def name_of(raw: Json) -> str | None:
     """The name of a function among a request's tools; None for another kind of entry."""
-    if not isinstance(raw, dict) or raw.get("type", "function") != "function":
-        return None
-    function = raw if flat else raw.get("function")
-    name = function.get("name") if isinstance(function, dict) else None
+    name = inside(raw, "function", "name")
     return name if isinstance(name, str) else None
 
 
-def _as_in_row(raw: Json, old: Tool, new: Tool, name: str, flat: bool) -> Json:
+def tools_of(entries: Sequence[Json]) -> tuple[Tool, ...]:
+    """The functions among a request's tools. Raises ValueError for one that cannot be read."""
+    return tuple(tool_of(raw["function"]) for raw in entries if name_of(raw) is not None)
+
+
+def _as_in_row(raw: Json, old: Tool, new: Tool, name: str) -> Json:
     """The agent's entry with what the row changes."""
     if old == new:
         return raw
-    edited = {**(raw if flat else raw["function"]), "name": name}
+    edited = {**raw["function"], "name": name}
     if old.parameters != new.parameters:
         edited["parameters"] = new.parameters
     if old.description != new.description:
         edited["description"] = new.description
         if not new.description:
             del edited["description"]
-    return edited if flat else {**raw, "function": edited}
+    return {**raw, "function": edited}
 
 
 Chat = dict[str, Json]
@@ -195,13 +186,8 @@ Chat = dict[str, Json]
 
 def texts(messages: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
     """Role and text of the messages before the first reply of a model."""
-    found = []
-    for message in messages:
-        role = message.get("role")
-        if role not in ("system", "developer", "user"):
-            break
-        found.append((str(role), text_of(message.get("content")) or ""))
-    return found
+    first = takewhile(lambda one: one.get("role") in ("system", "developer", "user"), messages)
+    return [(str(one["role"]), text_of(one.get("content")) or "") for one in first]
 
 
 def text_of(content: Json) -> str | None:

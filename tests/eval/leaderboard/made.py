@@ -74,7 +74,7 @@ def local_run(folder: Path, agent: str, dataset: Dataset, *, model: str = "Alpha
     made.record.served_models = ["/home/somebody/models/alpha"]
     made.record.totals = predictions.totals(given)
     made.save()
-    predictions.write(made.predictions_path, given)
+    predictions.write(made.answers_path, given)
     return folder
 
 

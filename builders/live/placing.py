@@ -192,10 +192,7 @@ async def placed(
     trace = await traced(worlds, world, row)
     prober = Prober(worlds, world, trace)
     found = await sites(trace, prober)
-    made: dict[Kind, Placed | Reason] = {}
-    for kind in kinds:
-        made[kind] = await _one(kind, found, prober, rng(seed, type_code(kind), row.clean_id))
-    return made
+    return {kind: await _one(kind, found, prober, rng(seed, type_code(kind), row.clean_id)) for kind in kinds}
 
 
 def faulted(clean: LiveRow, one: Placed) -> LiveRow:

@@ -9,7 +9,7 @@ Abstention as BFCL itself asks it: its records in which no listed function serve
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -99,7 +99,7 @@ class Asked(Perturbation):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The messages are those of the type."""
         right = row.messages == self.worded(clean)[0]
-        return self.beyond(clean, row) + ([] if right else ["the messages are not those of its type"])
+        return self.beyond(clean, row) + broken({"the messages are not those of its type": not right})
 
 
 def calling_nothing_right(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
@@ -120,13 +120,13 @@ class NoCall(Asked):
     def beyond(self, clean: Sample, row: Sample) -> list[str]:
         """As the base, and the answer is to call nothing."""
         right = row.golden_answers == NOTHING and row.gold_tool_index is None
-        return super().beyond(clean, row) + ([] if right else ["an answer is accepted that calls something"])
+        return super().beyond(clean, row) + broken({"an answer is accepted that calls something": not right})
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         messages, changes = self.worded(sample)
         return self.uncalled(sample, changes, messages=messages)
 
-    def uncalled(self, sample: Sample, changes: Iterable[Change], **fields: object) -> Sample:
+    def uncalled(self, sample: Sample, changes: Iterable[Change], **fields: Any) -> Sample:
         """The row with these fields, in which no call is right."""
         return self.row(
             sample,
@@ -213,8 +213,8 @@ class GoldRemoved(NoCall):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         judged(clean)
         right = row.tools == left(clean)
-        return super().check(clean, row) + (
-            [] if right else ["the registry is not the clean one without gold"]
+        return super().check(clean, row) + broken(
+            {"the registry is not the clean one without gold": not right}
         )
 
 

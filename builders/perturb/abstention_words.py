@@ -76,9 +76,13 @@ def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
     """Why a request with a value taken out makes no row, in a word; "" where it does."""
     if not any(one.parameter in call.parameters for call in sample.golden_answers[0]):
         return "not_in_the_first_answer"
-    if not is_required(sample, one.parameter):
+    taking = [c for answer in sample.golden_answers for c in answer if one.parameter in c.parameters]
+    requiring = {tool.name for tool in sample.tools if one.parameter in tool.required}
+    if any(call.name not in requiring for call in taking):
         return "not_required"
-    if not any(one.value in text for text in values_of(sample, one.parameter)):
+    accepted = tuple(Call(call.name, {one.parameter: call.parameters[one.parameter]}) for call in taking)
+    texts = gold_texts(msgspec.structs.replace(sample, golden_answers=(accepted,)))
+    if not any(one.value in text for text in texts):
         return "not_a_golden_value"
     value = re.compile(rf"(?<!\w){re.escape(one.value)}(?!\w)", re.IGNORECASE)
     if len(value.findall(before)) != 1 or value.search(after):
@@ -90,23 +94,6 @@ def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
         return "value_stands_elsewhere"
     kept = [text for text in kept_values(sample, before) if one.value not in text and text not in one.value]
     return "another_value_lost" if lost_values(after, kept) else ""
-
-
-def is_required(sample: Sample, parameter: str) -> bool:
-    """Whether every golden call that takes the parameter is of a tool that requires it, and one does."""
-    calls = [c for answer in sample.golden_answers for c in answer if parameter in c.parameters]
-    requiring = {tool.name for tool in sample.tools if parameter in tool.required}
-    return bool(calls) and all(call.name in requiring for call in calls)
-
-
-def values_of(sample: Sample, parameter: str) -> tuple[str, ...]:
-    """The texts of the accepted values of one parameter."""
-    kept = {parameter}
-    calls = tuple(
-        tuple(Call(c.name, {k: v for k, v in c.parameters.items() if k in kept}) for c in answer)
-        for answer in sample.golden_answers
-    )
-    return gold_texts(msgspec.structs.replace(sample, golden_answers=calls))
 
 
 @register

@@ -22,7 +22,7 @@ import msgspec
 
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, dumps
 
-from .base import Context, NotApplicable, states
+from .base import Context, NotApplicable, broken, states
 from .offers import (
     FACTORS,
     NAMES_DISTRACTOR,
@@ -169,12 +169,16 @@ class Balanced(Preference):
         return wrong + self.wrong_offers(clean, original, pair)
 
     def _check_row(self, clean: Sample, row: Sample, gold_name: str, gold: Side) -> list[str]:
-        wrong = []
-        if row.golden_answers != _called(self.answers(clean, gold), gold_name):
-            wrong.append("the gold is not the clean gold, called by the gold tool's name")
-        if not any(row.messages == wished(clean, one)[0] for one in self.wishes[self.quality]):
-            wrong.append("the query is not the clean one plus a wish of this type")
-        return wrong
+        wishes = self.wishes[self.quality]
+        return broken(
+            {
+                "the gold is not the clean gold, called by the gold tool's name": row.golden_answers
+                != _called(self.answers(clean, gold), gold_name),
+                "the query is not the clean one plus a wish of this type": not any(
+                    row.messages == wished(clean, one)[0] for one in wishes
+                ),
+            }
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The offers of the two tools exchanged."""

@@ -15,7 +15,7 @@ from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.schema import Call, Change, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, states, variant
+from .base import Case, Context, NotApplicable, Perturbation, broken, states, variant
 from .context_session import GRAMMAR, Carried, Session, callable_tools
 from .context_text import Writer, holds
 from .query import gold_texts
@@ -88,16 +88,18 @@ class Before(Perturbation):
         if row.messages[:head] != clean.messages[:head] or row.messages[end:] != own:
             return [*wrong, "the sample's own messages are not the first or the last"]
         requests = [one.content for one in added if one.role == "user"]
-        if len(set(requests)) < len(requests):
-            wrong.append("an exchange stands twice")
         last = max((place for place, one in enumerate(added) if one.role == "user"), default=0)
         length, before = (sum(len(one.content) for one in part) for part in (added, added[:last]))
-        if not before < self.tokens * TOKEN <= length:
-            wrong.append(f"{length} characters stand before the request")
         said = "\n".join(one.content for one in added).casefold()
-        if any(holds(said, value) for value in self.left_out(clean)):
-            wrong.append("a golden value stands before the request")
-        return wrong
+        return wrong + broken(
+            {
+                "an exchange stands twice": len(set(requests)) < len(requests),
+                f"{length} characters stand before the request": not before < self.tokens * TOKEN <= length,
+                "a golden value stands before the request": any(
+                    holds(said, value) for value in self.left_out(clean)
+                ),
+            }
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The request with a space at its end."""

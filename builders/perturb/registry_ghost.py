@@ -122,10 +122,10 @@ class GoldIsThere(Ghost):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """As `Ghost`; the registry stands."""
-        wrong = super().check(clean, row)
-        if row.tools != clean.tools or row.gold_tool_index != clean.gold_tool_index:
-            wrong.append("the registry or the place of the gold tool changed")
-        return wrong
+        moved = row.tools != clean.tools or row.gold_tool_index != clean.gold_tool_index
+        return super().check(clean, row) + broken(
+            {"the registry or the place of the gold tool changed": moved}
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The ghost is registered."""
@@ -275,7 +275,7 @@ class GhostAsked(Asked, GoldIsThere):
         """As `GoldIsThere`, and the empty answer is accepted beside the clean gold."""
         right = row.golden_answers == (*clean.golden_answers, ())
         wrong = "the accepted answers are not the clean ones and the empty one"
-        return super().check(clean, row) + ([] if right else [wrong])
+        return super().check(clean, row) + broken({wrong: not right})
 
 
 @register
@@ -386,6 +386,6 @@ class NamedTool(Asked):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The gold tool is named, and nothing else differs."""
         right = self.ghost(clean, row) == clean.golden_answers[0][0].name
-        return self.beyond(clean, row) + (
-            [] if right else ["the words that name a tool do not name the gold"]
+        return self.beyond(clean, row) + broken(
+            {"the words that name a tool do not name the gold": not right}
         )

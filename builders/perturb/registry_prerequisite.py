@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from robustbench_tc.builders.plain import Span
 from robustbench_tc.schema import Call, Change, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
-from .query import Span, replace_span
+from .query import replace_span
 from .registry import gold_change
 
 _EXECUTED = re.compile(r"<tool_call>(.*?)</tool_call>\s*<obs>(.*?)</obs>\n?", re.DOTALL)

@@ -20,7 +20,7 @@ import msgspec
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Part, Rows
 
-from .base import REGISTRY, Case, Context, NotApplicable, states, variant
+from .base import REGISTRY, Case, Context, NotApplicable, broken, states, variant
 from .offers import NAMES_DISTRACTOR, Preference, bare
 from .query import called_in_history
 from .registry import gold_change, gold_tools, plain
@@ -110,12 +110,16 @@ class Swap(Preference):
         back = {gold: core for core, gold in pairs.items()}
         golden = _renamed(row.golden_answers, back)
         place = row.gold_tool_index
-        wrong = []
-        if place is None or not 0 <= place < len(names) or names[place] != row.golden_answers[0][0].name:
-            wrong.append("gold_tool_index does not point at the gold tool")
+        indexed = place is not None and 0 <= place < len(names)
         named = self.suffix is not None and bool(called_in_history(clean) & pairs.keys())
-        if (NAMES_DISTRACTOR in row.flags) != named:
-            wrong.append(f"the flag {NAMES_DISTRACTOR} is not as the transcript says")
+        wrong = broken(
+            {
+                "gold_tool_index does not point at the gold tool": not indexed
+                or names[place or 0] != row.golden_answers[0][0].name,
+                f"the flag {NAMES_DISTRACTOR} is not as the transcript says": named
+                != (NAMES_DISTRACTOR in row.flags),
+            }
+        )
         core = msgspec.structs.replace(
             row,
             tools=_with_descriptions_exchanged(row.tools, pairs),

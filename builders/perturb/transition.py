@@ -16,7 +16,7 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, states, variant
+from .base import Case, Context, NotApplicable, Perturbation, broken, states, variant
 
 
 @states(
@@ -42,10 +42,8 @@ class Injected(Perturbation):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The row equals its clean row, and the injected text is the type's."""
-        wrong = self.beyond(clean, row)
-        if row.injected_error != self.injected_error:
-            wrong.append("the injected text is not the protocol's")
-        return wrong
+        other = row.injected_error != self.injected_error
+        return self.beyond(clean, row) + broken({"the injected text is not the protocol's": other})
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The text without its full stop."""

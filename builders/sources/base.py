@@ -138,10 +138,9 @@ def clean_row(
     names = {tool.name for tool in tools}
     if not answers or not all(answers):
         raise Unusable("gold_not_decodable", "The golden answer holds no call.")
-    for answer in answers:
-        for call in answer:
-            if call.name not in names:
-                raise Unusable("gold_tool_not_listed", f"The golden tool {call.name!r} is not listed.")
+    for call in (call for answer in answers for call in answer):
+        if call.name not in names:
+            raise Unusable("gold_tool_not_listed", f"The golden tool {call.name!r} is not listed.")
     first = answers[0][0]
     return Sample(
         id=f"{clean_id}::clean",

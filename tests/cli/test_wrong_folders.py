@@ -221,7 +221,7 @@ def test_a_usage_error_is_one_line(rbtc: Callable[..., Done]) -> None:
 
 
 def test_a_group_without_a_verb_of_its_own_lists_its_commands(rbtc: Callable[..., Done]) -> None:
-    for words in ("list", "cases", "data", "train", "leaderboard", "live"):
+    for words in ("list", "cases", "data", "train", "leaderboard"):
         done = rbtc(words)
         assert done.code == 0 and "Commands" in done.out and done.err == ""
 

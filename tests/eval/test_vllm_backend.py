@@ -93,7 +93,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     engine = engines[-1]
     assert max(len(batch) for batch in engine.batches) == 16
     asked = [one for batch in engine.batches for one in batch]
-    assert len(asked) == len(rows) + len(transition)
+    assert len(asked) + run.record.sessions[-1].shared == len(rows) + len(transition)
     assert all(one["chat_template_kwargs"] == {"enable_thinking": False} for one in asked)
     assert all((one["tools"] is not None) == (mode == "fc") for one in asked)
     assert vars(asked[0]["sampling"]) == sampling

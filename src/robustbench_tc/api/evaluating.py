@@ -109,10 +109,7 @@ def evaluate(
     share: Annotated[
         bool, Option(help="At temperature 0 ask equal requests once.", panel=options.COST)
     ] = True,
-    dry_run: Annotated[
-        bool,
-        Option(help="Ask and write nothing: requests, tokens, cost, the first request.", panel=options.COST),
-    ] = False,
+    dry_run: Annotated[bool, options.DRY_RUN] = False,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     started: "Callable[[Evaluated], None]" = lambda run: None,
     progress: "Callable[[Progress], None]" = lambda state: None,

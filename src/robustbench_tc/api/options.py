@@ -155,7 +155,7 @@ DEFEND = Option(
 DISCARD_CHANGES = Option(
     help="Replace a folder even if files that rbtc wrote were changed since.", panel=PLACE, typed_only=True
 )
-DRY_RUN = Option(help="Check everything, send and change nothing.")
+DRY_RUN = Option(help="Check everything, say what would be done; send and change nothing.")
 ENGINE = Option(help="ray: tasks on a cluster (extra `scale`).", panel=COST)
 EXTRA_BODY = Option(
     help="JSON: further fields of every request; null: none of that name.", panel=SAMPLING, read=_body

@@ -5,7 +5,6 @@ import threading
 from collections import defaultdict
 from typing import Any
 
-from robustbench_tc.eval.predictions import combine
 from robustbench_tc.proxy.journal import Exchange
 from robustbench_tc.proxy.scored import attempts
 from robustbench_tc.schema import Prediction, Sample, content_hash
@@ -19,9 +18,8 @@ Json = Any
 def predictions_of(lines: list[Exchange], rows: dict[str, Sample]) -> list[Prediction]:
     """One for each session with an answer."""
     settings = settings_of("fc")
-    tries = attempts(lines, rows, settings)
-    found = [one for one in tries if one.answers[-1].status != "request_error"]
-    return [combine(one.row, content_hash(one.row), settings, *one.answers) for one in found]
+    found = [one for one in attempts(lines, rows, settings) if one.answered]
+    return [one.prediction(settings, content_hash(one.row), one.repeat) for one in found]
 
 
 def filled(schema: Json, deep: int = 0) -> Json:

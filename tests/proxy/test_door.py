@@ -220,6 +220,26 @@ def test_a_plan_with_faults_wants_sessions() -> None:
         assert len(json.loads(server.seen[0].body)["tools"]) == 3
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_provider_that_refuses_equal_names(stream: bool, tmp_path: Path) -> None:
+    def refuses(seen: Seen) -> Answer:
+        names = [one["function"]["name"] for one in json.loads(seen.body)["tools"]]
+        if len(set(names)) < len(names):
+            return Answer([b'{"error": {"message": "tools: Tool names must be unique."}}'], 400)
+        return Script(chat_reply([GET]))(seen)
+
+    plan = Plan(types=("same_name_D",))
+    with (
+        server_of(refuses) as server,
+        serving(Door(server.url, plan, journal=tmp_path / "j")) as url,
+        Client(url) as client,
+    ):
+        for _ in range(2):
+            assert calls(ask(client, ASKED, stream=stream)["choices"][0]["message"]) == [GET]
+    assert len(server.seen) == 3  # asked in vain once
+    assert [line.skipped for line in journal.read(tmp_path / "j")] == ["not_expressible"] * 2
+
+
 def test_an_agent_that_rewrites_its_history_still_gets_replies() -> None:
     script = Script(chat_reply([CHEAP, PAY]), chat_reply([], "Done."))
     with door(script, BUDGET) as (client, _):

@@ -76,7 +76,8 @@ def test_a_case_that_is_not_there_is_said_to_the_user(tmp_path: Path) -> None:
         for name in ("refund17.0", "refund17.0", "wholly.0"):
             assert send(f"{url}/s/{name}/v1/chat/completions", BODY).status == 200
     assert said == [
-        "session refund17.0: unknown case; the request passes unchanged (said once; the journal has all)"
+        "session refund17.0: unknown case; did you mean refund-17?; the request passes "
+        "unchanged (said once; the journal has all)"
     ]
 
 

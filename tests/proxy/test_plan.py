@@ -11,8 +11,8 @@ from robustbench_tc.proxy.journal import NONE, Exchange, Journal
 from robustbench_tc.proxy.plan import (
     FAULT_KINDS,
     Fault,
+    NoSession,
     Plan,
-    Refused,
     Session,
     of_path,
     parse,
@@ -101,6 +101,7 @@ def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -
             f"version: 1\nfaults:\n- {{kind: silent_no_op, at: [1], text: {'x' * 4_001}}}",
             "of length <= 4000",
         ),
+        ("version: 1\ntypes_after: -1", "p:2: Expected `int` >= 0"),
         ("version: 1\nallow_writes: sure", "p:2: Expected `bool`, got `str` - at `$.allow_writes`"),
         ("version: 1\nread_only: get", "p:2: Expected `array`, got `str` - at `$.read_only`"),
         ("version: 1\nread_only: ['']", "p:2: Expected `str` of length >= 1 - at `$.read_only[0]`"),
@@ -117,6 +118,7 @@ def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -
     ("text", "said"),
     [
         ("faults:\n- {kind: silent_no_op, at: [1]}", "silent_no_op"),
+        ("types: [same_name_A]\ntypes_after: 2", "types_after"),
     ],
 )
 def test_what_happens_before_a_call_is_for_the_door_in_front_of_the_tools(text: str, said: str) -> None:
@@ -157,7 +159,7 @@ def test_sessions_are_read_from_paths() -> None:
     "name", ["", "refund", ".1", "a.", "a.01", "a.-1", "a.1\n", "\x1b.1", "x" * 1_000 + ".1"]
 )
 def test_what_names_no_session_is_refused(name: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NoSession):
         parse(name)
 
 
@@ -198,9 +200,9 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "journal.jsonl"
     kept = Journal(path)
     number = kept.number("a.0")
-    line = Exchange(session="a.0", repeat=0, number=number, replies=({"text": "x" * 200_000},))
+    line = Exchange(session="a.0", case="a", repeat=0, number=number, replies=({"text": "x" * 200_000},))
     kept.write(line, NONE)
-    kept.write(Exchange(session="a.0", repeat=0, number=kept.number("a.0"), error="\ud800"), NONE)
+    kept.write(Exchange(session="a.0", case="a", repeat=0, number=kept.number("a.0"), error="\ud800"), NONE)
     kept.close()
     found = journal.read(path)
     assert [one.number for one in found] == [1, 2]
@@ -209,7 +211,7 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b'{"v": 1, "sess')
     assert len(journal.read(path)) == 2
     kept = Journal(path)  # takes the torn line away before it goes on
-    kept.write(Exchange(session="a.0", repeat=0, number=3), NONE)
+    kept.write(Exchange(session="a.0", case="a", repeat=0, number=3), NONE)
     kept.close()
     assert [one.number for one in journal.read(path)] == [1, 2, 3]
     path.write_bytes(b"nothing\n" + path.read_bytes())
@@ -221,7 +223,7 @@ def test_a_full_journal_takes_no_more_lines(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(journal, "MOST_BYTES", 300)
     kept = Journal(tmp_path / "j")
     for number in range(10):
-        kept.write(Exchange(session="a.0", repeat=0, number=number), NONE)
-    assert [one.number for one in journal.read(tmp_path / "j")] == [0, 1, 2, 3]
+        kept.write(Exchange(session="a.0", case="a", repeat=0, number=number), NONE)
+    assert [one.number for one in journal.read(tmp_path / "j")] == [0, 1, 2]
     assert (tmp_path / "j").stat().st_size <= 300
     refuses("choose another --journal", Journal, tmp_path)

@@ -7,39 +7,68 @@ completed in the same way.
 
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from robustbench_tc.schema import Json
 
 from . import rewrite
-from .journal import Replaced
-from .plan import Fault, Plan, Session
-from .rewrite import Chat, NotTheCase, Offer, offer
+from .journal import Kept, Replaced, kept_lines
+from .plan import Fault, Plan, Refused, Session
+from .rewrite import NotTheCase, Offer, offer
 from .scenes import Scene, inside, of_turn
 
 MOST = 20_000
 """Replies that are remembered; the oldest are forgotten."""
+MOST_BYTES = 2**27
 
 
-class Kept(NamedTuple):
-    """What the agent never saw of one reply."""
+class Held:
+    """What the agent never saw, by session and conversation."""
 
-    before: tuple[Chat, ...]
-    """Replies that were answered by the door, and its answers."""
-    reply: Json
-    """The reply as the model wrote it; None: as the agent has it."""
-    calls: tuple[str, ...]
-    """Ids of the calls that went out."""
-    answers: tuple[Chat, ...]
-    """Of the calls that did not."""
-    refused: tuple[int, ...]
-    """Which of `before` are replies that a defence answered, and asked on."""
+    def __init__(self, journal: Path | None = None) -> None:
+        """`journal`: of the doors of before, whose conversations go on."""
+        self._kept: OrderedDict[bytes, tuple[int, Kept | None]] = OrderedDict()
+        """With its size; None: an earlier door knew something that its journal does not hold."""
+        self._bytes = 0
+        for one in () if journal is None else kept_lines(journal):
+            if one.kept is not None or one.too_long:
+                self.put(bytes.fromhex(one.key or ""), one.kept)
+            else:
+                self.forget(bytes.fromhex(one.key or ""))
 
+    def put(self, key: bytes, kept: Kept | None) -> None:
+        """Remembers what belongs before and into the reply to the conversation of that key."""
+        self.forget(key)
+        size = len(json.dumps(msgspec.to_builtins(kept)))
+        self._kept[key] = size, kept
+        self._bytes += size
+        while len(self._kept) > MOST or self._bytes > MOST_BYTES:
+            self.forget(next(iter(self._kept)))
 
-Held: TypeAlias = dict[bytes, Kept]
-"""What the agent never saw, by the key of the conversation before the reply; the oldest first."""
+    def get(self, key: bytes) -> Kept | None:
+        """What belongs to the reply that followed the conversation of that key. Raises Refused."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        _, kept = self._kept[key]
+        if kept is None:
+            raise Refused(
+                "the door was started again within this conversation, and what it had answered there is "
+                "too long for its journal: begin the conversation again"
+            )
+        return kept
+
+    def forget(self, key: bytes) -> bool:
+        """Nothing belongs there: the conversation got another reply. Whether something did."""
+        there = key in self._kept
+        self._bytes -= self._kept.pop(key, (0, None))[0]
+        return there
 
 
 def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[bytes]:
@@ -49,6 +78,9 @@ def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[by
     for message in messages:
         digest.update(b"\n" + json.dumps(message, sort_keys=True).encode())
         yield digest.digest()
+
+
+Chat = dict[str, Json]
 
 
 class Call(NamedTuple):
@@ -143,6 +175,8 @@ def conversation(
     session: Session,
     plan: Plan,
     remembered: Held,
+    *,
+    flat: bool = False,
 ) -> Conversation:
     """The agent's request as the model has to see it, results of its last turn not yet faulted.
 
@@ -158,12 +192,12 @@ def conversation(
     refused = frozenset[int]()
     for number, scene in enumerate(scenes):
         try:
-            offered = offer(tools, scene)
+            offered = offer(tools, scene, flat=flat)
         except NotTheCase as error:
             if number == 0:
                 raise
-            scene = scene._replace(row=scene.clean, skipped=str(error))
-            offered = offer(tools, scene)
+            scene = scene.unperturbed(str(error))
+            offered = offer(tools, scene, flat=flat)
         shown = scene.shown
         clean, row = (scene.clean, shown) if number == 0 else (of_turn(scene.clean), of_turn(shown))
         begun, taken = rewrite.as_in_row(messages[begin:], clean, clean if scene.clean is shown else row)
@@ -264,15 +298,15 @@ def split(message: Chat, offered: Offer) -> Split:
     return Split(shown, said, answers, kept, tuple(sent))
 
 
-def keep(held: Held, asked: Conversation, began: int, last: Split) -> None:
-    """Remembers what the agent does not see of a reply, or that there is no such thing any more. `began`:
-    messages when the agent's request came."""
+def keep(held: Held, asked: Conversation, began: int, last: Split) -> tuple[bytes, Kept | None] | None:
+    """Remembers what the agent does not see of a reply, or that there is no such thing any more; returned is
+    what a journal has to hold of it. `began`: messages when the agent's request came."""
     before = tuple(asked.messages[began:])
-    held.pop(asked.key, None)
     if not before and not last.changed:
-        return
+        return (asked.key, None) if held.forget(asked.key) else None
     reply = last.reply if last.changed else None
+    answers = tuple(last.answers)
     refused = tuple(sorted(place - began for place in asked.refused if place >= began))
-    held[asked.key] = Kept(before, reply, last.sent, tuple(last.answers), refused)
-    if len(held) > MOST:
-        del held[next(iter(held))]
+    kept = Kept(before=before, reply=reply, calls=last.sent, answers=answers, refused=refused)
+    held.put(asked.key, kept)
+    return asked.key, kept

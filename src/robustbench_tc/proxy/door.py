@@ -1,23 +1,25 @@
 """The LLM door: a relay that carries out a plan."""
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
+from robustbench_tc import sources
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
 from . import rewrite
-from .chat import Held
+from .chat import Chat, Held
 from .dialect import ChatCompletions
 from .exchange import Dialect, Handling
 from .journal import Exchange, Journal, Opened, digest
 from .plan import Plan, Session, check
 from .relay import SILENCE_S, Relay, session_of
 from .responses import Responses
-from .rewrite import Chat
-from .scenes import TOOLS_UNREAD, Scene, Scenes
+from .rewrite import NOT_EXPRESSIBLE, name_of
+from .scenes import TOOLS_UNREAD, Scene, Scenes, tool_of
 from .upstream import secrets_of
 
 DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
@@ -25,6 +27,9 @@ DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/respon
 
 OTHER_APIS = frozenset({"/completions", "/messages"})
 """Where models are asked, too; those requests pass as they came, and the journal says so."""
+
+MOST_SAID = 100
+"""Lines to the user."""
 
 
 class Door(Relay):
@@ -49,9 +54,12 @@ class Door(Relay):
         self.scenes = Scenes(plan, rows)
         opened = Opened.of(plan, fingerprint, journal)
         self.journal = Journal(journal, opened, by=digest(self.upstream.url))
-        self.held: Held = {}
+        self.held = Held(journal)
         self._say = say
         self._said: set[str] = set()
+        self._cases = sorted({row.clean_id.removeprefix(f"{sources.OWN}__") for row in rows})
+        self.refuses_duplicates = False
+        """Whether the server does not take two tools of one name: none is sent then."""
 
     async def close(self) -> None:
         await super().close()
@@ -81,21 +89,33 @@ class Door(Relay):
             )
         if line.skipped not in (None, "no_such_row"):  # a type that does not apply to the case is no mistake
             why = line.skipped.replace("_", " ")
+            if line.skipped == "unknown_case":
+                near = get_close_matches(session.case, self._cases, n=1, cutoff=0.5) or self._cases[:1]
+                why += "".join(f"; did you mean {case}?" for case in near)
             self.say_once(line.skipped, f"session {session}: {why}; the request passes unchanged")
 
     def say_once(self, kind: str, line: str) -> None:
         """A line to the user, if none of its kind was said."""
-        if kind not in self._said:
+        if kind not in self._said and len(self._said) < MOST_SAID:
             self._said.add(kind)
             self._say(f"{' '.join(line.split())} (said once; the journal has all)")
 
-    def scenes_of(self, session: Session, body: Chat, reason: str | None = None) -> list[Scene]:
+    def scenes_of(self, session: Session, body: Chat, flat: bool, reason: str | None = None) -> list[Scene]:
         """What the session gets in this request, and in the further turns of its case. `reason`: why the
         request goes on without its type."""
         said = rewrite.texts(body["messages"])
         try:
-            tools = rewrite.tools_of(body.get("tools") or ())
+            functions = [raw for raw in body.get("tools") or () if name_of(raw, flat) is not None]
+            tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)
         except ValueError:
             reason, tools = TOOLS_UNREAD, ()
+        first = self.scenes.of(session, said, tools, reason)
+        if reason is None and self._is_refused(first):
+            first = self.scenes.of(session, said, tools, NOT_EXPRESSIBLE)
         later = [] if reason else self.scenes.later(session)
-        return [self.scenes.of(session, said, tools, reason), *later]
+        return [first, *(one.unperturbed(NOT_EXPRESSIBLE) if self._is_refused(one) else one for one in later)]
+
+    def _is_refused(self, scene: Scene) -> bool:
+        """Whether the provider takes no such tools."""
+        names = [tool.name for tool in scene.shown.tools]
+        return self.refuses_duplicates and scene.row is not scene.clean and len(set(names)) < len(names)

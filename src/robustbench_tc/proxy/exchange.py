@@ -6,6 +6,7 @@ calls are rewritten, and those that are not for the agent are answered here.
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,14 +23,14 @@ from robustbench_tc.schema import Json
 from . import chat
 from .chat import Split
 from .dialect import ChatCompletions, ChatStream, Said
-from .journal import LEFT, Replaced
+from .journal import LEFT, Kept, Replaced
 from .plan import Refused, Session
 from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
-from .rewrite import NotTheCase, text_of, tools_of
-from .scenes import TOOLS_UNREAD, Scene, loaded
+from .rewrite import NotTheCase, name_of, text_of
+from .scenes import TOOLS_UNREAD, Scene, loaded, tool_of
 from .sse import END, MOST, Parts, event_data, event_of
-from .upstream import OURS, THEIRS, Budget, UpstreamError, passed
+from .upstream import Budget, UpstreamError, reply_headers, request_headers
 
 if TYPE_CHECKING:
     from .door import Door
@@ -38,6 +39,8 @@ Dialect: TypeAlias = ChatCompletions | Responses
 
 ASKED_AGAIN = 3
 """How often the door answers a reply of calls that do not go out, and asks on."""
+
+_DUPLICATES = re.compile(r"unique|duplicat|already (?:exists|defined)|more than once", re.IGNORECASE)
 
 
 class Handling:
@@ -63,16 +66,22 @@ class Handling:
         self.replaced: list[Replaced] = []
         self.spared: list[Replaced] = []
         self.usage: dict[str, int] = {}
-        self.error: str | None = None
-        """What the server says of its refusal."""
+        self.kept: tuple[bytes, Kept | None] | None = None
+        self._noted = False
+        self.begin()
+
+    def begin(self) -> None:
+        """The conversation of the session's scenes; of the request as it came, where that is not about its
+        case. Raises Refused."""
+        door, flat = self.door, self.dialect.flat
 
         def asked_of(scenes: Sequence[Scene]) -> chat.Conversation:
-            return chat.conversation(self.body, scenes, self.session, door.plan, door.held)
+            return chat.conversation(self.body, scenes, self.session, door.plan, door.held, flat=flat)
 
         try:
-            asked = asked_of(door.scenes_of(self.session, self.body))
-        except NotTheCase as error:  # the request as it came
-            asked = asked_of(door.scenes_of(self.session, self.body, str(error)))
+            asked = asked_of(door.scenes_of(self.session, self.body, flat))
+        except NotTheCase as error:
+            asked = asked_of(door.scenes_of(self.session, self.body, flat, str(error)))
         self.asked, self.scene = asked, asked.scene
         self.began, self.turn = len(asked.messages), asked.turn
         self._defence = self._asking()
@@ -82,47 +91,59 @@ class Handling:
         chain = tuple(one for one in self.scene.defences if one.requests)
         if not chain or self.scene.skipped == TOOLS_UNREAD:
             return None
-        if isinstance(self.dialect, Responses) and self.body.get("stream") is True:
+        if self.dialect.flat and self.body.get("stream") is True:
             raise Refused(f"--defend {chain[0].code} looks at whole replies: ask without 'stream' here")
-        row = replace(self.scene.row, tools=tools_of(self.asked.offer.entries), injected_error=None)
+        flat = self.dialect.flat
+        functions = [raw for raw in self.asked.offer.entries if name_of(raw, flat) is not None]
+        tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)
+        row = replace(self.scene.row, tools=tools, injected_error=None)
         asking = chain_reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
         next(asking)  # the request that the model is asked anyway
         return asking
 
     async def run(self) -> web.StreamResponse:
         """The reply to the agent; the journal has its line in any case."""
-        status = 200
+        status, said = 200, None
         try:
-            if self.asked.offer.is_plain and self._defence is None:
-                reply = await self._as_it_comes()
-            else:
-                reply = await self._rewritten()
+            reply = await self._reply()
             status = reply.status
+            if status >= 400 and isinstance(reply, web.Response) and isinstance(reply.body, bytes):
+                said = error_of(loaded(reply.body)) or None
             return reply
         except UpstreamError as error:
-            status, self.error = error.status, str(error)
-            self.door.say_once("failed", f"a request failed: {error}")
+            status, said = error.status, str(error)
+            self.door.say_once(said, f"a request failed: {said}")
             raise
         except asyncio.CancelledError:
-            status, self.error = LEFT, "the agent left before its reply was whole"
+            status, said = LEFT, "the agent left before its reply was whole"
             raise
         finally:
-            self.door.note(
-                self.request,
-                self.session,
-                number=self.number,
-                model=model if isinstance(model := self.body.get("model"), str) else None,
-                type=self.scene.code,
-                row=self.scene.row.id if self.door.plan.bench and not self.scene.skipped else None,
-                skipped=self.scene.skipped,
-                turn=self.turn,
-                replaced=tuple(self.replaced),
-                spared=tuple(self.spared),
-                replies=tuple(self.replies),
-                held=tuple(self.held),
-                status=status,
-                error=self.error,
-            )
+            self._note(status, said)
+
+    def _note(self, status: int, said: str | None) -> None:
+        """The journal's line, once."""
+        if self._noted:
+            return
+        self._noted = True
+        key, kept = self.kept or (None, None)
+        self.door.note(
+            self.request,
+            self.session,
+            number=self.number,
+            model=model if isinstance(model := self.body.get("model"), str) else None,
+            type=self.scene.code,
+            row=self.scene.row.id if self.door.plan.bench and not self.scene.skipped else None,
+            skipped=self.scene.skipped,
+            turn=self.turn,
+            replaced=tuple(self.replaced),
+            spared=tuple(self.spared),
+            replies=tuple(self.replies),
+            held=tuple(self.held),
+            key=None if key is None else key.hex(),
+            kept=kept,
+            status=status,
+            error=said,
+        )
 
     # Asking
 
@@ -132,17 +153,18 @@ class Handling:
         self.replaced += [one for one in replaced if one not in self.replaced]
         self.spared += [one for one in spared if one not in self.spared]
         offered = self.asked.offer
-        body = {**self.body, "messages": messages}
-        if offered.entries or self.body.get("tools") is not None:
-            body["tools"] = offered.entries
-        if body == self.body and offered.is_plain:
+        tools = offered.entries if offered.entries or self.body.get("tools") is not None else None
+        if messages == self.body["messages"] and tools == self.body.get("tools") and offered.is_plain:
             return self.raw
-        if isinstance(choice := body.get("tool_choice"), dict):
-            body["tool_choice"] = offered.chosen(choice)
-        return json.dumps(self.dialect.write(body)).encode()
+        written = self.dialect.write(self.body, messages)
+        if tools is not None:
+            written["tools"] = tools
+        if isinstance(choice := written.get("tool_choice"), dict):
+            written["tool_choice"] = offered.chosen(choice)
+        return json.dumps(written).encode()
 
     async def _ask(self) -> ClientResponse:
-        headers = passed(self.request.headers, OURS)
+        headers = request_headers(self.request.headers)
         headers["Accept-Encoding"] = "identity"
         found = await self.door.upstream.ask("POST", self.path, headers, self._asked())
         if found.headers.get("Content-Encoding", "identity") != "identity":
@@ -152,12 +174,27 @@ class Handling:
 
     # The reply
 
+    async def _reply(self) -> web.StreamResponse:
+        """The reply, whole or in pieces, as the server sends it."""
+        if self.asked.offer.is_plain and self._defence is None:
+            return await self._as_it_comes()
+        found = await self._ask()
+        if _is_stream(found):
+            return await self._rewritten(found)
+        body = await self.door.upstream.whole(found, self.budget)
+        said = error_of(loaded(body)) or body[:2000].decode(errors="replace")
+        refused = found.status in (400, 422) and _DUPLICATES.search(said) is not None
+        if not refused or not self.asked.offer.repeats_names:
+            return await self._rewritten(found, body)
+        self.door.refuses_duplicates = True
+        self.begin()
+        return await self._reply()
+
     async def _as_it_comes(self) -> web.StreamResponse:
         """The reply as it is, read all the same for the journal."""
         kept = bytearray()
         reply = await self.door.passed_on(self.request, self.path, self._asked(), kept)
-        self.error = error_of(loaded(kept)) or None
-        said = self.dialect.said(loaded(kept))
+        said = self.dialect.said(loaded(bytes(kept)))
         if said is None:
             stream = self.dialect.stream(self.asked.offer)
             for event in END.split(kept):
@@ -167,31 +204,32 @@ class Handling:
             self._taken(said, ASKED_AGAIN)
         return reply
 
-    async def _rewritten(self) -> web.StreamResponse:
-        """The reply in the agent's names, one after the other until one goes out."""
+    async def _rewritten(self, found: ClientResponse, body: bytes = b"") -> web.StreamResponse:
+        """The reply in the agent's names, one after the other until one goes out. `body`: of one that comes
+        whole, also an error, or that of a server that knows no streams."""
         out: web.StreamResponse | None = None
-        body = b""
         split: Split | None = None
         stream = self.dialect.stream(self.asked.offer)
         try:
             for again in range(ASKED_AGAIN + 1):
-                found = await self._ask()
                 if _is_stream(found):
                     if out is None:
-                        out = web.StreamResponse(headers=passed(found.headers, THEIRS))
+                        out = web.StreamResponse(headers=reply_headers(found.headers))
                         await out.prepare(self.request)
                     await self._pieces(found, stream, out)
                     said = stream.said()
                 else:
-                    body = await self.door.upstream.whole(found, self.budget)
+                    body = body or await self.door.upstream.whole(found, self.budget)
                     said = self.dialect.said(loaded(body)) if found.status == 200 and out is None else None
                 if said is None or (split := self._taken(said, again)) is not None:
                     break
                 stream.again()
+                found, body = await self._ask(), b""
             if out is None:
                 return self._whole(found, body, split)
             if split is None:
                 raise UpstreamError(error_of(loaded(body)) or "the server's stream ended before its reply")
+            self._note(200, None)  # before the agent has the whole: its next request may meet another door
             for chunk in stream.end(split, self.usage if len(self.replies) > 1 else {}):
                 await out.write(event_of(chunk))
             await out.write(self.dialect.done)
@@ -203,8 +241,7 @@ class Handling:
         return out
 
     def _whole(self, found: ClientResponse, body: bytes, split: Split | None) -> web.Response:
-        headers = passed(found.headers, THEIRS)
-        self.error = error_of(loaded(body)) or None
+        headers = reply_headers(found.headers)
         if split is None or (not split.changed and not self.asked.messages[self.began :]):
             return web.Response(status=found.status, headers=headers, body=body)
         parsed = self.dialect.reply(loaded(body), split)
@@ -216,14 +253,16 @@ class Handling:
         self, found: ClientResponse, stream: ChatStream | ResponsesStream, out: web.StreamResponse
     ) -> None:
         """Passes on what of a reply goes out before its end; an event that is not changed as it came."""
-        async with found:
+        try:
             async for event in Parts(partial(self.door.upstream.piece, found, self.budget)):
                 said = event_data(event)
                 value = loaded(said)
                 if not said:
                     await out.write(event)
-                for chunk in stream.feed(value):
+                for chunk in () if said.strip() == b"[DONE]" else stream.feed(value):
                     await out.write(event if chunk == value else event_of(chunk))
+        finally:
+            found.release() if found.content.at_eof() else found.close()
 
     def _taken(self, said: Said, again: int) -> Split | None:
         """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
@@ -252,7 +291,7 @@ class Handling:
                 self.usage[name] = self.usage.get(name, 0) + number
         # With nothing for the agent to do, or to read, the door answers.
         if found.sent or not found.held or again == ASKED_AGAIN:
-            chat.keep(self.door.held, self.asked, self.began, found)
+            self.kept = chat.keep(self.door.held, self.asked, self.began, found)
             return found
         self.asked.messages += [found.reply, *found.answers]
         return None

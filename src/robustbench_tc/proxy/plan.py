@@ -47,6 +47,10 @@ class Refused(Exception):
         self.status = status
 
 
+class NoSession(Refused):
+    """What should name a session does not."""
+
+
 def of_path(path: str) -> tuple[str | None, str]:
     """The name of the session that a path holds, and the path without it: `/v1/…`."""
     found = _PATH.fullmatch(path)
@@ -54,16 +58,17 @@ def of_path(path: str) -> tuple[str | None, str]:
 
 
 def parse(name: str) -> Session:
-    """A session by its name, `<case>.<repeat>`. Raises Refused."""
+    """A session by its name, `<case>.<repeat>`. Raises NoSession."""
     found = _NAME.fullmatch(name)
     if found is None or len(name) > MOST or not name.isprintable():
-        raise Refused(
+        raise NoSession(
             f"the session {name[:60]!r} is not written <case>.<repeat>, such as refund-17.0, in at most "
             f"{MOST} characters"
         )
     return Session(found[1], int(found[2]))
 
 
+TIMEOUT = "transient_timeout"
 EFFECTS = ("timeout_after_effect", "silent_no_op", "stale_read", "injected_instruction")
 """Kinds that decide whether a call is carried out: for the door in front of a server."""
 FAULT_KINDS = tuple(
@@ -79,6 +84,8 @@ MOST_TEXT = 4_000
 Word = Annotated[str, Meta(min_length=1)]
 Words = Annotated[tuple[Word, ...], Meta(min_length=1)]
 """A list that is left out where it is empty."""
+Position = Annotated[int, Meta(ge=1, le=100_000)]
+"""The number of a call."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,7 +95,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A transition type of the core, whose text takes the result's place; or one of EFFECTS."""
     rate: Annotated[float, Meta(gt=0, le=1)] | None = None
     """The share of calls, each drawn for itself."""
-    at: Annotated[tuple[Annotated[int, Meta(ge=1, le=100_000)], ...], Meta(min_length=1)] = ()
+    at: Annotated[tuple[Position, ...], Meta(min_length=1)] = ()
     """Or: the calls of a conversation, from 1."""
     tools: Words = ()
     """Only these; () for all."""
@@ -100,8 +107,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """What the call is answered with; of an injected instruction, what is added to the result."""
         if self.text is not None:
             return self.text
-        kind = {"timeout_after_effect": "transient_timeout"}.get(self.kind, self.kind)
-        return taxonomy.injected_error(kind) or ""
+        return taxonomy.injected_error(TIMEOUT if self.kind == "timeout_after_effect" else self.kind) or ""
 
     @property
     def mistake(self) -> str | None:
@@ -125,6 +131,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A dataset's folder: its rows say how a case is perturbed."""
     types: Words = ()
     """Repeat n of a case gets the type at place n, beginning again after the last; may hold `clean`."""
+    types_after: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """So many calls into a session its tools become the type's (the door in front of a server)."""
     faults: Annotated[tuple[Fault, ...], Meta(min_length=1)] = ()
     read_only: Words = ()
     idempotent: Words = ()
@@ -136,9 +144,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def at_run_time(self) -> bool:
         """Whether something depends on the session: what a request without one cannot be given."""
+        several = len(self.types) > 1 or self.types_after > 0
         kinds = (taxonomy.get(code) for code in self.types if code != taxonomy.CLEAN)
-        several = len(self.types) > 1 or any(kind.answered_calls for kind in kinds)
-        return bool(self.faults or self.bench) or several
+        return bool(self.faults or self.bench) or several or any(kind.answered_calls for kind in kinds)
 
     def met(self, session: Session, number: int, tool: str) -> Fault | None:
         """The first fault that the session's call of that number, from 1, meets. What is drawn depends on
@@ -180,15 +188,20 @@ def check(plan: Plan, *, tools: bool) -> None:
                 f"--defend {word}: it cannot stand behind this door, which sees one "
                 f"{'list of tools or result' if tools else 'request and its reply'} at a time"
             )
-    if not tools and effects:
+    if not tools and (effects or plan.types_after):
         raise UserError(
-            f"{effects[0]} in the plan: this door sees a call's result after it was "
+            f"{[*effects, 'types_after'][0]} in the plan: this door sees a call's result after it was "
             "carried out; `rbtc proxy` in front of an MCP server can"
         )
     if tools and plan.bench is None and any(kind.channel == "offers" for kind in kinds):
         raise UserError(
             "a type of offers states a preference in the request, and this door sees tools only: use "
             "`rbtc proxy --upstream`"
+        )
+    if tools and plan.types_after and any(kind.answered_calls for kind in kinds):
+        raise UserError(
+            "a type that answers a session's first calls, which are over when 'types_after' begins: leave "
+            "'types_after' out, or write it as a fault with 'at'"
         )
 
 

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 
 from robustbench_tc.schema import Json
 
-from .upstream import UpstreamError
-
 DONE = b"data: [DONE]\n\n"
 MOST = 2**25
 """Bytes of an event, a message or a body: 32 MB."""
@@ -17,8 +15,8 @@ END = re.compile(rb"(?:\r\n|\r(?!\n)|\n)(?:\r\n|\r(?!\n)|\n)")
 
 
 class Parts:
-    """What is read in pieces, cut into parts with this end: each has it, byte by byte as it was written.
-    The last may have no end. Raises UpstreamError for a part above MOST.
+    """What is read in pieces, cut into parts with this end: each has it, byte by byte as it was written;
+    of a part above MOST its beginning, which is above MOST too. The last may have no end.
 
     Not a generator: one that a caller has left half-way is closed by its loop, which may have ended by then.
     """
@@ -32,21 +30,24 @@ class Parts:
 
     async def __anext__(self) -> bytes:
         rest, start = self._rest, 0
-        found = self._end.search(rest)
-        # An LF may come with the next piece.
-        while found is None or (found.end() == len(rest) and rest.endswith(b"\r")):
-            if len(rest) > MOST:
-                raise UpstreamError(f"a message of more than {MOST:,} bytes")
+        while True:
+            found = self._end.search(rest, start)
+            # An LF may come with the next piece.
+            if found is not None and not (found.end() == len(rest) and rest.endswith(b"\r")):
+                return self._taken(found.end())
+            del rest[MOST + 1 : -3]  # its end is still looked for
             start = max(0, len(rest) - 3)
             if not (piece := await self._read()):
                 break
             rest += piece
-            found = self._end.search(rest, start)
         if not rest:
             raise StopAsyncIteration
-        end = len(rest) if found is None else found.end()
-        part = bytes(rest[:end])
-        del rest[:end]
+        return self._taken(len(rest))
+
+    def _taken(self, end: int) -> bytes:
+        with memoryview(self._rest) as rest:  # one copy: it may have 32 MB
+            part = bytes(rest[:end])
+        del self._rest[:end]
         return part
 
 

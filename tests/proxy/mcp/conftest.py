@@ -72,7 +72,7 @@ class Desk:
     def lines(self) -> list[dict[str, Any]]:
         """The journal's calls."""
         lines = [json.loads(line) for line in self.journal.read_text().splitlines()]
-        return [line for line in lines if line.get("replies")]
+        return [line for line in lines if line.get("lists") is None]
 
     def run(self, plan: str | None, act: Callable[[Any], Awaitable[Any]], session: str = "case.0") -> Any:
         """What `act` makes of a client. `plan`: None for no door."""

@@ -1,5 +1,6 @@
 """The MCP door with the official client, against a server that keeps a ledger."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -149,6 +150,40 @@ def test_the_list_is_the_types_and_distractors_stay_at_the_door(either: Desk, co
     assert len(lines) == len(names) and all(line["type"] == code for line in lines)
     held = [line for line in lines if line.get("held")]
     assert len(either.executed) + len(held) == len(names)
+
+
+def test_the_list_changes_in_the_middle_and_the_client_hears_of_it(desk: Desk) -> None:
+    async def session(client: Any) -> Any:
+        before = [tool.name for tool in (await client.list_tools()).tools]
+        heard: list[Any] = []
+
+        async def listens() -> None:
+            if desk.mode == "legacy":
+                while not desk.notices:
+                    await asyncio.sleep(0.05)
+                heard.append(desk.notices[0])
+                return
+            async with client.listen(tools_list_changed=True) as events:
+                ready.set()
+                async for event in events:
+                    heard.append(event)
+                    return
+
+        ready = asyncio.Event()
+        listening = asyncio.create_task(listens())
+        if desk.mode == "legacy":
+            await asyncio.sleep(0.5)  # its standing stream opens
+        else:
+            await ready.wait()
+        await client.call_tool("get_order", {"order_id": 1})
+        same = [tool.name for tool in (await client.list_tools()).tools]
+        await client.call_tool("get_order", {"order_id": 1})
+        await listening
+        return before, same, [tool.name for tool in (await client.list_tools()).tools], heard
+
+    before, same, after, heard = desk.run(CLEAN + "types: [same_name_A]\ntypes_after: 2\n", session)
+    assert before == same and len(after) == len(before) + 1
+    assert "ListChanged" in type(heard[0]).__name__ or "list_changed" in str(heard[0])
 
 
 def test_a_fault_depends_on_plan_session_and_number_alone(either: Desk) -> None:

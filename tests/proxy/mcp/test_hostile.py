@@ -113,17 +113,17 @@ def test_a_server_that_dies_in_a_call_is_an_error_of_the_call(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("who", ["server", "client"])
-def test_a_message_above_the_limit_ends_the_session(tmp_path: Path, who: str) -> None:
-    long = {**CALL, "params": {"name": "a", "arguments": {"x": 1}}}
+def test_a_message_above_the_limit_fails_its_call_and_no_other(tmp_path: Path, who: str) -> None:
+    long, after = {**CALL, "params": {"name": "a", "arguments": {"x": 1}}}, {**CALL, "id": 3}
     if who == "client":
         long["params"] = {"name": "a", "arguments": {"x": "x" * 40_000_000}}
     script = server('m["x"] = "x" * (40_000_000 if m.get("id") == 2 else 1)')
     plan = "version: 1\nfaults:\n- {kind: silent_no_op, at: [9]}\n"
-    code, lines, err = talked(tmp_path, script, LIST, long, plan=plan)
-    assert (code, err) == (1, "rbtc: a message of more than 33,554,432 bytes\n")
-    first, *errors = map(json.loads, lines)
-    assert first["id"] == 1
-    assert [one["error"]["message"] for one in errors] == ["the MCP server has ended"] * (who == "server")
+    code, lines, err = talked(tmp_path, script, LIST, long, after, plan=plan)
+    answers = {json.loads(line)["id"]: json.loads(line) for line in lines}
+    assert (code, err, sorted(answers)) == (0, "", [1, 2, 3])
+    assert answers[2]["error"]["message"] == "a message of more than 33,554,432 bytes"
+    assert answers[3]["result"]["echo"]["x"] == "x"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,8 @@ def test_lists_that_cannot_be_read_are_shown_as_they_are(tmp_path: Path, tools: 
     code, lines, err = talked(tmp_path, server(tools=tools), LIST)
     assert (code, err) == (0, "")
     assert json.loads(lines[0])["result"]["tools"] == tools
-    read(tmp_path / "journal.jsonl")  # a line that is read again, whatever the names are
+    (line,) = read(tmp_path / "journal.jsonl")  # a line that is read again, whatever the names are
+    assert line.lists is not None and set(line.lists) <= {"a"}
 
 
 def test_calls_that_are_none_get_the_servers_answer(tmp_path: Path) -> None:
@@ -174,6 +175,7 @@ def test_mistakes_are_one_line(rbtc: Any, tmp_path: Path, words: tuple[str, ...]
     ("types", "said"),
     [
         ("types: [CD]", "CD states a preference in the request"),
+        ("types: [transient_timeout]\ntypes_after: 2", "transient_timeout answers a session's first calls"),
     ],
 )
 def test_types_that_this_door_cannot_carry_out_are_refused(tmp_path: Path, types: str, said: str) -> None:
@@ -210,7 +212,7 @@ def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
 
 def journal(folder: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
-    return [line for line in lines if line.get("replies")]
+    return [line for line in lines if line.get("lists") is None]
 
 
 @pytest.mark.parametrize("asked", [(LIST,), ()])

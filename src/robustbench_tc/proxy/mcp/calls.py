@@ -9,6 +9,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -77,6 +78,8 @@ class Memory:
 
 Ask: TypeAlias = Callable[[Message], Awaitable[Message]]
 """Puts a question of the door's own to the server. {} is an answer that cannot be had."""
+Tell: TypeAlias = Callable[[], Awaitable[None]]
+"""Says to the client, in one place, that its list of tools is another one."""
 
 NOT_THERE = error("this tool is not available")
 """What a tool that the door put there answers where its results would need a schema."""
@@ -84,6 +87,7 @@ NOT_THERE = error("this tool is not available")
 TOGETHER_S = 0.02
 """How long an answer of the door's own waits for calls that were made at the same time."""
 
+MOST_TOOLS = 10_000
 MOST_PAGES = 1_000
 
 
@@ -130,6 +134,10 @@ class Calls:
         """What no line of the journal may hold: of all requests of the session."""
         self.open: dict[str, Pending] = {}
         """Requests without an answer so far, by `jsonrpc.key` of their ids."""
+        self.listening: dict[object, Tell] = {}
+        """Where the client waits to hear that its list of tools is another one."""
+        self._changed = False
+        """Whether it is to hear that now."""
         self._number = 0
         """Of the last call, from 1."""
         self._batch, self._batch_ended = 0, 0.0
@@ -146,9 +154,12 @@ class Calls:
     def looks_at(self, message: Message) -> bool:
         """Whether a message of the client's is a request that the plan is about."""
         method = message.get("method")
-        lists = method == "tools/list" and inside(message, "params", "cursor") is None
-        asks = method == "tools/call" or lists
-        return asks and message.get("id") is not None and not self._plan.idle
+        about = (
+            method == "tools/call"
+            or (method == "tools/list" and inside(message, "params", "cursor") is None)
+            or (method in ("initialize", "server/discover") and self._plan.types_after > 0)
+        )
+        return about and message.get("id") is not None and not self._plan.idle
 
     async def prepared(self, request: Message, ask: Ask) -> Pending | Message:
         """What becomes of a request that `looks_at` names: it goes to the server, or the door's own answer,
@@ -159,7 +170,7 @@ class Calls:
         """
         method = request["method"]
         async with self._learning:
-            if method == "tools/list" or self._listing is None:
+            if method == "tools/list" or (method == "tools/call" and self._listing is None):
                 await self._learn(request, ask, asked=method == "tools/list")
         pending, key = Pending(request), jsonrpc.key(request["id"])
         if method == "tools/call":
@@ -181,14 +192,25 @@ class Calls:
             found = inside(await ask(jsonrpc.own_list(request, cursor)), "result")
             page, cursor = inside(found, "tools"), inside(found, "nextCursor")
             tools += page if isinstance(page, list) else []
-            if cursor is None or not isinstance(page, list):
+            if cursor is None or not isinstance(page, list) or len(tools) >= MOST_TOOLS:
                 break
+        del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
         if self._listing is None:
-            self._write(self._line(), time.time())
+            self._write(self._line(lists=tuple(self._tools)), time.time())
         self._listing = Listing(tools)
-        if self._plan.types or self._plan.defend:
+        plan = self._plan
+        if (plan.types or plan.defend) and self._number >= plan.types_after:
             self._listing = listed(tools, self._door.scenes, self._session, asked=asked)
+
+    async def tell(self, otherwise: Tell | None = None) -> None:
+        """Says that the list of tools is another one, where it just became so: wherever the client listens,
+        or `otherwise`."""
+        if self._changed:
+            self._changed = False
+            for tell in [*self.listening.values()] or filter(None, [otherwise]):
+                with suppress(ConnectionError):  # who has gone is told nothing
+                    await tell()
 
     def relayed(self, data: bytes) -> bytes:
         """A message of the server's as the client gets it."""
@@ -199,8 +221,13 @@ class Calls:
         pending = self.open.pop(key)
         if pending.line is not None:
             changes = self._answered(pending, pending.line, answer)
-        else:
+        elif pending.request["method"] == "tools/list":
             changes = self._listed(answer)
+        else:
+            # The server's description of itself: its list of tools may change.
+            tools = inside(answer, "result", "capabilities", "tools")
+            if changes := isinstance(tools, dict):
+                tools["listChanged"] = True
         return jsonrpc.text(answer).encode() if changes else data
 
     def lose(self, key: str, why: str) -> Message | None:
@@ -212,18 +239,26 @@ class Calls:
             self._write(replace(pending.line, status=500, error=why), pending.left or time.time())
         return jsonrpc.failure(pending.request["id"], why)
 
+    def too_long(self, head: bytes) -> Message | None:
+        """The error of the call that a message of the server's above the limit answers, by its beginning."""
+        lost = (self.lose(jsonrpc.key(one), jsonrpc.TOO_LONG) for one in jsonrpc.ids_in(head))
+        return next(filter(None, lost), None)
+
     def close(self, why: str = "ended before its answer") -> list[Message | None]:
         """The session's end: the errors of what is still open."""
         return [self.lose(key, why) for key in list(self.open)]
 
     def _listed(self, answer: Message) -> bool:
         """Puts the client's list, whole, into an answer with the server's first page. Whether it is another
-        list."""
+        list, or is to become one."""
         listing, found = self._listing, inside(answer, "result")
-        if listing is None or listing.offer is None or not isinstance(inside(found, "tools"), list):
+        changes = self._plan.types_after > 0 or (listing is not None and listing.offer is not None)
+        if not changes or listing is None or not isinstance(inside(found, "tools"), list):
             return False
         found["tools"] = listing.tools
         found.pop("nextCursor", None)
+        if "ttlMs" in found:  # a client that kept the list would not see that it changes
+            found["ttlMs"] = 0
         return True
 
     # A call and its answer
@@ -330,4 +365,5 @@ class Calls:
     def _write(self, line: Exchange, ended: float) -> None:
         if line.replies:
             self._batch_ended = max(self._batch_ended, ended)
+            self._changed = bool(self._plan.types) and line.number == self._plan.types_after
         self._door.journal.write(replace(line, ended=ended), self.secrets)

@@ -17,7 +17,7 @@ from aiohttp import web
 from ..plan import Refused, Session
 from ..relay import SILENCE_S, Relay, broken_off, session_of
 from ..sse import MOST, Parts, event_data
-from ..upstream import OURS, THEIRS, Budget, UpstreamError, passed, secrets_of
+from ..upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message
@@ -77,16 +77,17 @@ class _Exchange:
             self._calls.lose(jsonrpc.cancelled(message), "cancelled by the client")
             found = await self._sent(body)
             if found.content_type == _STREAM:
-                return await self._streamed(found)
+                return await self._streamed(found, message)
             return await self._relay.sent_back(self._request, found)
         step = await self._calls.prepared(message, self._ask)
         if not isinstance(step, Pending):
+            await self._calls.tell()
             return web.json_response(step, dumps=jsonrpc.text)
         key = jsonrpc.key(message["id"])
         try:
             found = await self._sent(body, None if step.request is message else step.request)
             if found.content_type == _STREAM:
-                return await self._streamed(found)
+                return await self._streamed(found, message)
             told = self._calls.relayed(await self._upstream.whole(found, self._budget))
         except UpstreamError as error:
             self._calls.lose(key, str(error))
@@ -95,11 +96,12 @@ class _Exchange:
         finally:
             step.left = time.time()  # where it is still open, another stream may bring its answer
         self._calls.lose(key, f"the server answered {found.status} without a result")
-        return web.Response(status=found.status, headers=passed(found.headers, THEIRS), body=told)
+        await self._calls.tell()
+        return web.Response(status=found.status, headers=reply_headers(found.headers), body=told)
 
     async def _sent(self, body: bytes, changed: Message | None = None) -> aiohttp.ClientResponse:
         """The server's reply to the request, or to another message in its place."""
-        headers = passed(self._request.headers, OURS)
+        headers = request_headers(self._request.headers)
         headers["Accept-Encoding"] = "identity"
         if changed is None:
             return await self._upstream.ask(self._request.method, self._path, headers, body)
@@ -125,24 +127,40 @@ class _Exchange:
                     return message
         return {}
 
-    async def _streamed(self, found: aiohttp.ClientResponse) -> web.StreamResponse:
+    async def _streamed(self, found: aiohttp.ClientResponse, message: Message) -> web.StreamResponse:
         """The server's stream as it comes; what breaks off breaks off here too."""
-        response = web.StreamResponse(status=found.status, headers=passed(found.headers, THEIRS))
+        response = web.StreamResponse(status=found.status, headers=reply_headers(found.headers))
+        if self._request.method == "GET" or jsonrpc.wants_changes(message):
+            notice = _event(jsonrpc.changed(message.get("id")))
+            self._calls.listening[response] = partial(response.write, notice)
+        # Since revision 2026-07-28 a client hears only what it has subscribed to.
+        subscribes = "Mcp-Method" in self._request.headers
+        here = None if subscribes else partial(response.write, _event(jsonrpc.changed()))
         try:
-            async with found:
-                await response.prepare(self._request)
-                async for event in Parts(partial(self._upstream.piece, found)):
-                    await response.write(self._relayed(event))
+            await response.prepare(self._request)
+            async for event in Parts(partial(self._upstream.piece, found)):
+                await response.write(self._relayed(event))
+                await self._calls.tell(here)
             await response.write_eof()
         except UpstreamError:
             broken_off(self._request)
+        finally:
+            self._calls.listening.pop(response, None)
+            found.close()
         return response
 
     def _relayed(self, event: bytes) -> bytes:
         """An event of the server's as the client gets it: an answer in it may be another one."""
+        if len(event) > MOST:
+            failed = self._calls.too_long(event)
+            return b"" if failed is None else _event(failed)
         data = event_data(event)
         told = self._calls.relayed(data)
         if told is data:
             return event
         lines = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
         return b"\n".join((*lines, b"data: " + told, b"", b""))
+
+
+def _event(message: Message) -> bytes:
+    return b"event: message\ndata: " + jsonrpc.text(message).encode() + b"\n\n"

@@ -1,6 +1,7 @@
 """JSON-RPC messages as MCP sends them, and answers in the form of their revision of the protocol."""
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -8,10 +9,17 @@ from typing import TypeAlias
 from robustbench_tc.schema import Json
 
 from ..scenes import inside, loaded
+from ..sse import MOST
 
 Message: TypeAlias = dict[str, Json]
 
+TOO_LONG = f"a message of more than {MOST:,} bytes"
+
+_HEAD = 2**16
+_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?\d{1,18})')
+
 _REVISION = "io.modelcontextprotocol/protocolVersion"
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
 def read(data: bytes) -> Message:
@@ -23,6 +31,11 @@ def read(data: bytes) -> Message:
 def text(message: Mapping[str, Json]) -> str:
     """A message as one line, without its end; in ASCII, so that half a character stays the escape it was."""
     return json.dumps(message, separators=(",", ":"))
+
+
+def ids_in(head: bytes) -> list[Json]:
+    """What may be the id of a message above the limit, by its beginning, the likeliest first."""
+    return [json.loads(one) for one in _ID.findall(head, 0, _HEAD)]
 
 
 def key(request_id: Json) -> str:
@@ -57,7 +70,19 @@ def own_list(request: Mapping[str, Json], cursor: Json) -> Message:
     return {"jsonrpc": "2.0", "id": secrets.token_hex(16), "method": "tools/list", "params": wanted}
 
 
+def wants_changes(message: Mapping[str, Json]) -> bool:
+    """Whether a request subscribes to changes of the tools (since revision 2026-07-28)."""
+    wanted = inside(message, "params", "notifications", "toolsListChanged")
+    return message.get("method") == "subscriptions/listen" and wanted is True
+
+
 def cancelled(message: Mapping[str, Json]) -> str:
     """The key of the request that a notification takes back; of None for another message."""
     taken_back = message.get("method") == "notifications/cancelled"
     return key(inside(message, "params", "requestId") if taken_back else None)
+
+
+def changed(subscription: Json = None) -> Message:
+    """The notice that the list of tools is another one."""
+    about = {} if subscription is None else {"params": {"_meta": {_SUBSCRIPTION: subscription}}}
+    return {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", **about}

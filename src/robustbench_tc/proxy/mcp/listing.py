@@ -6,11 +6,8 @@ from typing import NamedTuple
 from robustbench_tc.schema import Json
 
 from ..plan import Session
-from ..rewrite import Meant, NotTheCase, Offer, offer
+from ..rewrite import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
 from ..scenes import TOOLS_UNREAD, Scene, Scenes, inside, tool_of
-
-NOT_EXPRESSIBLE = "not_expressible"
-"""Why a list is not perturbed: the type is more than its tools, or clients would refuse it."""
 
 _ITSELF = "_mcp"
 """Where the entry that goes through the offer keeps the server's own."""
@@ -36,7 +33,7 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
     `asked`: whether it is the client that wants the list."""
     try:
         entries = [_entry(tool) for tool in tools]
-        functions = tuple(tool_of(entry["function"]) for entry in entries)
+        functions = tuple(map(tool_of, entries))
     except ValueError:
         return Listing(tools, scenes.of(session, (), (), TOOLS_UNREAD))
     scene = scenes.of(session, (), functions)
@@ -45,7 +42,7 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
     try:
         if scene.row.messages != scene.clean.messages:  # the request is not the server's to see
             raise NotTheCase(NOT_EXPRESSIBLE)
-        offered = offer(entries, scene)
+        offered = offer(entries, scene, flat=True)
         shown = [_shown(entry) for entry in offered.entries]
         if any(inside(tool, "inputSchema", "type") != "object" for tool in shown):
             raise NotTheCase(NOT_EXPRESSIBLE)  # one such root spoils the whole list for clients
@@ -60,18 +57,22 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
 
 def _entry(tool: Json) -> dict[str, Json]:
     """A server's tool as an entry of an offer, which `tool_of` refuses for what is none."""
-    function = {"name": inside(tool, "name"), "parameters": inside(tool, "inputSchema")}
+    entry = {
+        "type": "function",
+        "name": inside(tool, "name"),
+        "parameters": inside(tool, "inputSchema"),
+        _ITSELF: tool,
+    }
     if isinstance(inside(tool, "description"), str):
-        function["description"] = tool["description"]
-    return {"function": function, _ITSELF: tool}
+        entry["description"] = tool["description"]
+    return entry
 
 
 def _shown(entry: Json) -> Json:
     """An entry of an offer as a server lists a tool; what the server says beside is kept."""
-    function = entry["function"]
-    tool = {**entry.get(_ITSELF, {}), "name": function["name"], "inputSchema": function["parameters"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
-    elif "description" not in function:
+    tool = {**entry.get(_ITSELF, {}), "name": entry["name"], "inputSchema": entry["parameters"]}
+    if entry.get("description"):
+        tool["description"] = entry["description"]
+    elif "description" not in entry:
         tool.pop("description", None)
     return tool

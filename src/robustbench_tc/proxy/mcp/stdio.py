@@ -5,16 +5,17 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from robustbench_tc.errors import UserError
 
 from ..journal import of_process
-from ..plan import Refused, parse
-from ..sse import Parts
-from ..upstream import UpstreamError
+from ..plan import NoSession, parse
+from ..sse import MOST, Parts
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message
@@ -22,9 +23,6 @@ from .jsonrpc import Message
 GRACE_S = 0.8
 """How long a server may take once its client has gone. Clients wait for two seconds before they end the door
 itself."""
-
-WATCH = 'cat; kill -s TERM -- "-$0"; sleep 0.2; kill -s KILL -- "-$0"'
-"""Ends a server's process group once standard input has ended."""
 
 _CHUNK = 2**18
 _LINE = re.compile(rb"\n")
@@ -34,19 +32,17 @@ def relayed(door: Door, session: str, command: Sequence[str]) -> int:
     """Relays between our standard input and output and a server's, until one ends.
 
     Returns the server's exit code, 0 where the client went first. Raises UserError for a `session` that is
-    none, for files in place of pipes, and for a message that is too long.
+    none, and for files in place of pipes.
     """
     try:
         calls = Calls(door, parse(session))
-    except Refused as error:
+    except NoSession as error:
         raise UserError(f"--session: {error}") from None
     calls.secrets = of_process(command, os.environ)
     try:
         with suppress(asyncio.CancelledError):  # by SIGTERM: as clients end their servers
             return asyncio.run(Stdio(calls).run(command))
         return 0
-    except UpstreamError as error:
-        raise UserError(str(error)) from None
     finally:
         calls.close()
         door.journal.close()
@@ -74,12 +70,10 @@ class Stdio:
         child = await asyncio.create_subprocess_exec(
             *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
-        # It knows of the door by its standard input alone: that pipe ends with the door, also a killed one.
         watcher = subprocess.Popen(
-            ["sh", "-c", WATCH, str(child.pid)],
+            [sys.executable, "-I", "-S", Path(__file__).with_name("watcher.py"), str(child.pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         try:
@@ -101,8 +95,9 @@ class Stdio:
                 "standard input or output is a file: give it a pipe (`cat FILE | rbtc … | cat`)"
             ) from None
         self._client = asyncio.StreamWriter(transport, protocol, None, loop)
+        self._tell = partial(self._calls.tell, partial(_send, self._client, jsonrpc.changed()))
         up, down = asyncio.create_task(self._up(reader)), asyncio.create_task(self._down(child.stdout))
-        ended, _ = await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
         went_first = not down.done()
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE_S):
@@ -113,20 +108,26 @@ class Stdio:
                 for failed in self._calls.close("the MCP server has ended"):
                     await _send(self._client, failed)
                 await child.wait()
-        for task in ended:
-            task.result()
         return 0 if went_first else child.returncode or 0
 
     async def _up(self, reader: asyncio.StreamReader) -> None:
         """What the client says."""
         async for line in Parts(partial(reader.read, _CHUNK), _LINE):
+            if len(line) > MOST:  # this request fails, the session goes on
+                asked = next(iter(jsonrpc.ids_in(line)), None)
+                await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
+                continue
             message = jsonrpc.read(line)
             key = jsonrpc.key(message.get("id"))
             if self._calls.looks_at(message):
                 # A task, since the server may ask the client something before it says what its tools are.
                 self._requests[key] = asyncio.create_task(self._request(message, line, key))
                 continue
+            if jsonrpc.wants_changes(message):
+                notice = jsonrpc.changed(message.get("id"))
+                self._calls.listening[key] = partial(_send, self._client, notice)
             ended = jsonrpc.cancelled(message)
+            self._calls.listening.pop(ended, None)
             self._calls.lose(ended, "cancelled by the client")
             if (task := self._requests.pop(ended, None)) is not None:
                 task.cancel()
@@ -138,6 +139,7 @@ class Stdio:
             await _send(self._server, line if step.request is message else step.request)
         else:
             await _send(self._client, step)
+            await self._tell()
         self._requests.pop(key, None)
 
     async def _ask(self, question: Message) -> Message:
@@ -149,9 +151,13 @@ class Stdio:
     async def _down(self, reader: asyncio.StreamReader) -> None:
         """What the server says."""
         async for line in Parts(partial(reader.read, _CHUNK), _LINE):
+            if len(line) > MOST:
+                await _send(self._client, self._calls.too_long(line))
+                continue
             own = self._asked.pop(jsonrpc.key(jsonrpc.read(line).get("id")), None) if self._asked else None
             if own is None:
                 await _send(self._client, self._calls.relayed(line))
+                await self._tell()
             elif not own.done():  # else the client has cancelled what it was asked for
                 own.set_result(jsonrpc.read(line))
 

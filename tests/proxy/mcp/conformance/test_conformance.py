@@ -21,6 +21,7 @@ TOOLS = json.loads(Path(__file__).with_name("server_says.json").read_text())["to
 PLANS = {
     "idle": "version: 1\n",
     "never": "version: 1\nfaults:\n- {kind: transient_timeout, at: [100000]}\n",
+    "types_after": "version: 1\ntypes: [same_name_A]\ntypes_after: 100000\n",
 }
 
 pytestmark = pytest.mark.skipif(

@@ -88,10 +88,13 @@ def holds(n: int, clean: float, by_case: bool, trials: int, random: np.random.Ge
     rows = 1 if by_case else 6
     found = [sides(first, first & (random.random((n, rows)) >= 0.3)) for first in firsts]
     pairs = zip(found, drops(found), strict=True)
-    return sum(
-        one.right >= evidence.RIGHT and drop.high <= evidence.HOLDS * one.accuracy_before
-        for one, drop in pairs
-    ) / trials
+    return (
+        sum(
+            one.right >= evidence.RIGHT and drop.high <= evidence.HOLDS * one.accuracy_before
+            for one, drop in pairs
+        )
+        / trials
+    )
 
 
 def unchanged(trials: int) -> Iterator[tuple[str, ...]]:

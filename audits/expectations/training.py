@@ -12,6 +12,7 @@ from robustbench_tc.schema import Json, loads
 from ..contamination import messages
 from ..folder import Folder, type_name
 from ..hygiene.training import TRAINING_HYGIENE, TrainingTexts
+from ..invariants.base import held
 from ..report import Check
 from .gx import Expectation, all_hold, compares, frame_of, holds, native, run
 
@@ -77,7 +78,7 @@ def suite(folder: Folder) -> list[Check]:
             counts.append(
                 {
                     "id": f"{config}/{split}",
-                    "known": "" if config in CONFIGS else "no config of the training data",
+                    "known": held(config in CONFIGS, "no config of the training data"),
                     "rows": number,
                     "reported": reported.get(config, {}).get(split, -1),
                     "perturbed": perturbed,
@@ -180,19 +181,21 @@ def _row(
         "decodes": ""
         if len(turns) == len(raw.get("prompt") or raw.get("messages") or ())
         else "a turn is malformed",
-        "asks_something": ""
-        if asked and asked[-1].role == "user" and asked[-1].content.strip()
-        else "no last turn of a user",
+        "asks_something": held(
+            bool(asked) and asked[-1].role == "user" and bool(asked[-1].content.strip()),
+            "no last turn of a user",
+        ),
         "gold_decodes": _gold(gold),
-        "gold_earns_the_maximum": "" if earns_maximum(gold) else "its gold earns less than the maximum",
-        "type_fits_the_config": ""
-        if fits and (perturbed or config != "full" or split != "train") and (code in known or not perturbed)
-        else f"{code} has no place in {config}/{split}",
-        "component_is_its_types": ""
-        if info.get("component") == (kind.component if kind else None)
-        else "component is not its type's",
-        "anchored": "" if clean_id.strip() and clean_id != "None" else "it names no source row",
-        "says_what_changed": "" if bool(changes) == perturbed else "its changes are not those of its type",
+        "gold_earns_the_maximum": held(earns_maximum(gold), "its gold earns less than the maximum"),
+        "type_fits_the_config": held(
+            fits and (perturbed or config != "full" or split != "train") and (code in known or not perturbed),
+            f"{code} has no place in {config}/{split}",
+        ),
+        "component_is_its_types": held(
+            info.get("component") == (kind.component if kind else None), "component is not its type's"
+        ),
+        "anchored": held(bool(clean_id.strip()) and clean_id != "None", "it names no source row"),
+        "says_what_changed": held(bool(changes) == perturbed, "its changes are not those of its type"),
         "retry_error_is_the_protocols": _retry(info) if config == "retry" else None,
         **_texts(texts, [turn.content for turn in turns], gold, changes),
     }
@@ -202,7 +205,7 @@ def _gold(gold: str) -> str:
     """Calls are one JSON object per line of the first block, with a name and an object of parameters."""
     block = _CALLS.search(gold)
     if block is None:
-        return "" if "<tool_call>" not in gold else "its call block does not close"
+        return held("<tool_call>" not in gold, "its call block does not close")
     try:
         calls = [loads(line) for line in block.group(1).splitlines()]
     except ValueError:
@@ -211,7 +214,7 @@ def _gold(gold: str) -> str:
         isinstance(c, dict) and isinstance(c.get("name"), str) and isinstance(c.get("parameters"), dict)
         for c in calls
     )
-    return "" if calls and good else "its call block holds no calls"
+    return held(bool(calls) and good, "its call block holds no calls")
 
 
 def _retry(info: dict[str, Json]) -> str:

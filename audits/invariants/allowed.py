@@ -14,6 +14,7 @@ from .base import (
     OFFERS,
     REWRITES,
     Verdict,
+    held,
     invariant,
     of,
     perturbed,
@@ -111,13 +112,13 @@ def clean_schemas_stand(row: Sample, clean: Sample) -> Verdict:
 @invariant(static)
 def static_row_differs_from_clean(row: Sample, clean: Sample) -> Verdict:
     """A row in which nothing was perturbed would count as robustness."""
-    return HOLDS if differences(row, clean) else "it equals its clean row"
+    return held(bool(differences(row, clean)), "it equals its clean row")
 
 
 @invariant(of("tool_result", "result"))
 def transition_row_equals_clean(row: Sample, clean: Sample) -> Verdict:
     """A transition error happens at run time: any other difference would be measured with it."""
-    return "it differs from its clean row" if differences(row, clean) else HOLDS
+    return held(not differences(row, clean), "it differs from its clean row")
 
 
 @invariant(perturbed)
@@ -183,9 +184,9 @@ def _beside(change: Change, row: Sample) -> Verdict:
     kind = taxonomy.get(row.type_code)
     if change.path == VALUE_MAP and translated(kind):
         map_of_values = change.before is None and isinstance(change.after, dict)
-        return HOLDS if map_of_values else f"{change.path} is not a map of values"
+        return held(map_of_values, f"{change.path} is not a map of values")
     ordered = change.path == "/injected_error" and kind.channel == "result"
-    return HOLDS if ordered else f"{change.path} is not a place in a row"
+    return held(ordered, f"{change.path} is not a place in a row")
 
 
 def _rewrite(messages: list[Message | None], change: Change, index: int) -> Verdict:

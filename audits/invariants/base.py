@@ -20,6 +20,11 @@ For: TypeAlias = Callable[[PerturbationType | None], bool]
 """Whether an invariant is for the rows of a type; None stands for clean rows."""
 
 
+def held(holds: bool, problem: str) -> str:
+    """The verdict of a check that says one thing: the problem, unless it holds."""
+    return HOLDS if holds else problem
+
+
 def every(kind: PerturbationType | None) -> bool:
     """For all rows."""
     return True

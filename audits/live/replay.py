@@ -19,7 +19,7 @@ from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import state_hash
 
-from ..invariants.base import HOLDS, Verdict
+from ..invariants.base import HOLDS, Verdict, held
 from . import asked
 from .faults import OF_AN_EFFECT
 from .met import GoldCall, gold_calls, met
@@ -146,7 +146,7 @@ class Replay:
             found["position_is_decisive"] = used(row, place, seen)
         elif gold.tool is not None and gold.tool.writes:
             decides = await self._decides(row, place)
-            found["position_is_decisive"] = HOLDS if decides else f"without {gold.call.name} the end is equal"
+            found["position_is_decisive"] = held(decides, f"without {gold.call.name} the end is equal")
         if fault.kind == "stale_read":
             found["stale_read_matters"] = await self._read_back(row, place, seen)
         elif fault.kind != "strict_types":  # gold's arguments have the declared types
@@ -156,7 +156,7 @@ class Replay:
         if fault.kind == "prerequisite":
             table, said = looks_first(self._types[row.world]), f"{fault.tool} before {gold.call.name}"
             coupled = fault.tool in table.get(gold.call.name, ())
-            found["prerequisite_makes_sense"] = HOLDS if coupled else f"the world's table has no {said[:160]}"
+            found["prerequisite_makes_sense"] = held(coupled, f"the world's table has no {said[:160]}")
         return found
 
     async def _read_back(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
@@ -215,7 +215,7 @@ class Replay:
                 return HOLDS
             return f"{row.label}, and the second effect {'can' if undone else 'cannot'} be taken back"
         if wide:
-            return HOLDS if shown is not None else "repair, and no read that was tried shows the effect"
+            return held(shown is not None, "repair, and no read that was tried shows the effect")
         return HOLDS if shown is None else f"report, and {shown[:120]} shows the effect"
 
     async def _first_difference(self, row: LiveRow, place: int, question: "_Question") -> str | None:
@@ -279,7 +279,7 @@ class Replay:
         field = next((step for step in reversed(fault.path) if isinstance(step, str)), "")
         others = [*asked.under(state, field), *asked.under(parsed(seen[place].text), field)]
         others += asked.beside(state, str(true))
-        return HOLDS if fault.value in others else f"no other record has this value as its {field[:80]}"
+        return held(fault.value in others, f"no other record has this value as its {field[:80]}")
 
 
 W = TypeVar("W", Handle, FaultedWorld)

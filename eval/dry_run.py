@@ -39,16 +39,19 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
 
     def shown(self) -> Iterator[Part]:
         """The bounds, then the first request."""
-        least, most = self.requests
-        yield f"{self.rows:,} rows to ask, {least:,} to {most:,} requests"
-        short, long = self.prompt_tokens
-        yield f"about {short:,} to {long:,} prompt tokens (a token for every {CHARACTERS} characters)"
+        yield f"{self.rows:,} rows to ask, {_between(self.requests)} requests"
+        tokens = _between(self.prompt_tokens)
+        yield f"about {tokens} prompt tokens (a token for every {CHARACTERS} characters)"
         if self.completion_tokens is not None:
             yield f"at most {self.completion_tokens:,} completion tokens"
         if self.cost is not None:
             yield f"cost {self.cost[0]:.4g} to {self.cost[1]:.4g}"
         yield "nothing was asked and nothing written; the first request:"
-        yield msgspec.json.format(msgspec.json.encode(self.first), indent=1).decode()
+        yield from msgspec.json.format(msgspec.json.encode(self.first), indent=1).decode().splitlines()
+
+
+def _between(bounds: tuple[int, int]) -> str:
+    return " to ".join(f"{one:,}" for one in dict.fromkeys(bounds))
 
 
 def dry_run(

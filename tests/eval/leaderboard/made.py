@@ -1,6 +1,5 @@
 """Run folders as they lie in a results repository, of reference agents; and entries without any run."""
 
-import asyncio
 import shutil
 from datetime import date, timedelta
 from pathlib import Path
@@ -10,6 +9,7 @@ import msgspec
 import numpy as np
 
 from robustbench_tc import seeding, taxonomy
+from robustbench_tc.compute import loop
 from robustbench_tc.eval import predictions, prompts, record
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
@@ -57,7 +57,10 @@ def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[Predic
             dialogue.reply(dialogue.noted(msgspec.structs.replace(said, **cost)))
         return predictions.combine(row, dataset.hashes[row.id], asked, *env.answers)
 
-    found = [asyncio.run(prediction(row)) for row in dataset.rows]
+    async def every() -> list[Prediction]:
+        return [await prediction(row) for row in dataset.rows]
+
+    found = loop.run(every())
     return [msgspec.structs.replace(one, repeat=n) for one in found for n in range(asked.repeat)]
 
 

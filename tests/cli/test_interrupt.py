@@ -87,7 +87,10 @@ def test_eval_keeps_every_answer_and_goes_on(
     release: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     run = tmp_path / "run"
-    words = ("eval", release, "--model", "tiny", "--out", run, "--no-probe", "--no-early-stop", "--base-url")
+    words = (
+        "eval", release, "--model", "tiny", "--out", run, "--no-probe", "--no-early-stop", "--no-share",
+        "--base-url",
+    )  # fmt: skip
     with LoopbackServer(lambda body: "no call", delay_s=0.2) as server:
         with running(tmp_path / "said", *words, server.url, "--no-score", "--concurrency", 2) as command:
             command.until(lambda: journaled(run) >= 3)

@@ -263,7 +263,13 @@ class RunFolder:
     @property
     def under_way(self) -> bool:
         """Whether its last session has not ended: it runs, or was cut off."""
-        return bool(self.record.sessions) and self.record.sessions[-1].seconds is None
+        if not self.record.sessions or self.record.sessions[-1].seconds is not None:
+            return False
+        if not self.scores_path.exists():
+            return True
+        # Scored since its last answer: `rbtc score` of a run that was cut off.
+        journal = self.journal_path
+        return journal.exists() and self.scores_path.stat().st_mtime < journal.stat().st_mtime
 
     @property
     def scores_path(self) -> Path:

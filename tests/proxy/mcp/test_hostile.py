@@ -174,8 +174,8 @@ def test_mistakes_are_one_line(rbtc: Any, tmp_path: Path, words: tuple[str, ...]
 @pytest.mark.parametrize(
     ("types", "said"),
     [
-        ("types: [CD]", "CD states a preference in the request"),
-        ("types: [transient_timeout]\ntypes_after: 2", "transient_timeout answers a session's first calls"),
+        ("types: [CD]", "a type of offers states a preference in the request"),
+        ("types: [transient_timeout]\ntypes_after: 2", "a type that answers a session's first calls"),
     ],
 )
 def test_types_that_this_door_cannot_carry_out_are_refused(tmp_path: Path, types: str, said: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -83,17 +84,18 @@ class Stdio:
             await child.wait()
 
     async def _relay(self, child: asyncio.subprocess.Process) -> int:
+        for number in (0, 1):
+            kind = os.fstat(number).st_mode
+            if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(number)):
+                raise UserError(
+                    "standard input or output is a file: give it a pipe (`cat FILE | rbtc … | cat`)"
+                )
         assert child.stdin is not None and child.stdout is not None
         self._server, loop = child.stdin, asyncio.get_running_loop()
         reader = asyncio.StreamReader()
         ours = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)  # Python itself uses the others
-        try:
-            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
-            transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])
-        except ValueError:
-            raise UserError(
-                "standard input or output is a file: give it a pipe (`cat FILE | rbtc … | cat`)"
-            ) from None
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])
         self._client = asyncio.StreamWriter(transport, protocol, None, loop)
         self._tell = partial(self._calls.tell, partial(_send, self._client, jsonrpc.changed()))
         up, down = asyncio.create_task(self._up(reader)), asyncio.create_task(self._down(child.stdout))

@@ -224,17 +224,23 @@ _OFFERS = {
     "cost": re.compile(r"Price per (?P<unit>call|1,000 calls): \$(?P<number>\d+\.\d+)\."),
     "time": re.compile(r"Typical response time: (?P<number>\d+(?:\.\d+)?) (?P<unit>ms|s)\."),
 }
+_NOTE = (
+    r"(?:Price per call: \$\d+\.\d{3}|Price per 1,000 calls: \$\d+\.\d\d"
+    r"|Typical response time: (?:\d+ ms|\d+(?:\.\d{1,3})? s))\."
+)
+_LAST = re.compile(rf"(?:{_NOTE} )*{_NOTE}\Z")
+"""The annotations that a description ends with; what else it says of a price or time is its own text."""
+
 _PER = {"call": 1.0, "1,000 calls": 0.001, "ms": 1.0, "s": 1000.0}
 
 
 def offer_in(description: str, quality: str) -> Offer | None:
-    """The offer of that quality in a description; None where it makes none."""
-    found = {name: list(pattern.finditer(description)) for name, pattern in _OFFERS.items()}
-    if not found[quality]:
+    """The offer of that quality that a description ends with; None where it makes none."""
+    notes = _LAST.search(description)
+    found = [*_OFFERS[quality].finditer(notes.group())] if notes else []
+    if notes is None or not found:
         return None
-    last = found[quality][-1]
-    start = min(one[-1].start() for one in found.values() if one)
-    return Offer(round(float(last["number"]) * _PER[last["unit"]], 6), start)
+    return Offer(round(float(found[-1]["number"]) * _PER[found[-1]["unit"]], 6), notes.start())
 
 
 def offers_of(quality: str, rng: random.Random) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.build import BuildSpec, prepare
+from robustbench_tc.builders.draws import offers
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, cases
 from robustbench_tc.builders.perturb.balanced import offer_in
 from robustbench_tc.builders.perturb.moot import kinds
@@ -346,6 +347,18 @@ def test_a_description_without_an_offer_offers_nothing() -> None:
     assert offer_in("Books a table for $5.", "cost") is None
     assert offer_in("Books. Price per call: $0.025.", "time") is None
     assert annotation("Books. Price per 1,000 calls: $25.00.") is None
+    assert offer_in("Price per call: $5.000. Books. Typical response time: 80 ms.", "cost") is None
+
+
+@pytest.mark.parametrize("code", ["CD", "TD", "CD_AB", "TD_NT", "CD_swap", "CD_unit", "TD_inv"])
+def test_what_a_tool_says_of_its_own_price_is_no_offer(code: str) -> None:
+    own = "Price per call: $5.000. Typical response time: 9 ms. Sails at any hour."
+    tools = [msgspec.structs.replace(tool, description=own) for tool in FERRY.tools]
+    other = msgspec.structs.replace(tools[0], name="stamp_book")
+    row = row_of(msgspec.structs.replace(FERRY, tools=(*tools, other)), code)
+    assert row is not None and "stamp_book" in {tool.name for tool in row.tools}
+    (found,) = offers(row)
+    assert len(found) == 2 and row.golden_answers[0][0].name in found and "stamp_book" not in found
 
 
 # --- What two offers of the same thing cost or take, and which of the tools beside them are annotated

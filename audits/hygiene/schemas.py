@@ -1,15 +1,23 @@
 """Are a tool's parameters a JSON Schema (2020-12) that ends in itself?"""
 
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 from robustbench_tc.errors import need_extra
-from robustbench_tc.own.schemas import REFS, target, walk
+from robustbench_tc.own.schemas import MAPS, REFS, target
 from robustbench_tc.schema import Json, dumps, loads
+
+Path: TypeAlias = tuple[str, ...]
+"""The keys that lead to a place in a schema."""
 
 _FOREIGN = ("$schema", "$id", "$vocabulary", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
 """Keywords that give a schema another address, or another language, than the row says."""
+
+_VALUES = frozenset({"enum", "const", "default", "example", "examples"})
+"""Keywords that hold data."""
 
 DEEPEST = 64
 """Levels of a schema in which descriptions are looked for."""
@@ -40,34 +48,38 @@ def _invalid(text: str) -> str:
     if error is not None:
         place = "/".join(map(str, error.absolute_path))
         return f"not a JSON Schema: {error.validator} at /{place}"
-    nodes = list(walk(schema))
-    for _, node in nodes:
-        for keyword, value in node.items():
-            if keyword in _FOREIGN:
-                return f"{keyword} in a tool's schema"
-            if keyword in REFS and not str(value).startswith("#"):
-                return f"a remote {keyword}"
-    return _references(schema, nodes)
-
-
-def _references(schema: Json, nodes: list[tuple[str, dict[str, Json]]]) -> str:
-    """What is wrong with where its local references lead, or ""."""
-    places = {id(node): place for place, node in nodes}
-    leads: dict[str, str] = {}
-    for place, node in nodes:
-        for keyword in REFS & node.keys():
-            found, why = target(schema, node[keyword], {"": schema})
-            if why is not None:
-                return "a $ref that leads nowhere"
-            leads[f"{place}/{keyword}"] = places.get(id(found), "-")
-    inside = {
-        one: [other for other in leads if other.startswith(f"{place}/")] for one, place in leads.items()
-    }
+    leads: dict[Path, Path] = {}
+    for at, value in _keywords(schema):
+        if at[-1] in _FOREIGN:
+            return f"{at[-1]} in a tool's schema"
+        if not str(value).startswith("#"):
+            return f"a remote {at[-1]}"
+        if target(schema, value, {"": schema})[1] is not None:
+            return "a $ref that leads nowhere"
+        parts = unquote(str(value)).split("/")[1:]
+        leads[at] = tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
+    inside = {one: [other for other in leads if other[: len(to)] == to] for one, to in leads.items()}
     try:
         TopologicalSorter(inside).prepare()
     except CycleError:
         return "a $ref that leads back to itself"
     return ""
+
+
+def _keywords(schema: Json) -> Iterator[tuple[Path, Json]]:
+    """Every reference and foreign keyword, also where no keyword looks: a reference may lead there."""
+    stack: list[tuple[Path, Json]] = [((), schema)]
+    while stack:
+        place, node = stack.pop()
+        if isinstance(node, list):
+            stack += [((*place, str(at)), inner) for at, inner in enumerate(node)]
+        for key, value in node.items() if isinstance(node, dict) else ():
+            if key in REFS or key in _FOREIGN:
+                yield (*place, key), value
+            elif key in MAPS and isinstance(value, dict):
+                stack += [((*place, key, name), inner) for name, inner in value.items()]
+            elif key not in _VALUES:
+                stack.append(((*place, key), value))
 
 
 @cache

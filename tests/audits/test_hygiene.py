@@ -223,6 +223,20 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "nowhere": ({"properties": {"a": {"$ref": "#/$defs/p"}}}, "leads nowhere"),
     "a parameter that is called $ref": ({"properties": {"$ref": {"type": "string"}}}, ""),
     "a value that is called $ref": ({"default": {"$ref": "https://harbour.org"}}, ""),
+    "a local one to where no keyword looks": (
+        {"x-parts": [{"p": {"type": "string"}}], "items": {"$ref": "#/x-parts/0/p"}},
+        "",
+    ),
+    "a remote one behind it": (
+        {"x-parts": {"p": {"$ref": "https://harbour.org/s.json"}}, "items": {"$ref": "#/x-parts/p"}},
+        "a remote $ref",
+    ),
+    "itself behind it": ({"x-parts": {"p": {"items": {"$ref": "#/x-parts/p"}}}}, "back to itself"),
+    "the map it stands in": ({"properties": {"a": {"$ref": "#/properties"}}}, "back to itself"),
+    "a parent in other letters": (
+        {"$defs": {"a/b": {"items": {"$ref": "#/%24defs/a~1b"}}}},
+        "back to itself",
+    ),
     "a dynamic one": ({"items": {"$dynamicRef": "https://harbour.org/x"}}, "a remote $dynamicRef"),
 }
 

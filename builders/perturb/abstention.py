@@ -102,6 +102,18 @@ class Asked(Perturbation):
         return self.beyond(clean, row) + broken({"the messages are not those of its type": not right})
 
 
+def nothing_right(row: Sample) -> list[str]:
+    """What is wrong with a row in which no call is right: an answer that calls something."""
+    right = row.golden_answers == NOTHING and row.gold_tool_index is None
+    return broken({"an answer is accepted that calls something": not right})
+
+
+def uncalled(unit: Perturbation, sample: Sample, changes: Iterable[Change], **fields: Any) -> Sample:
+    """The row of the type with these fields, in which no call is right."""
+    gone = [*changes, no_answer(sample)]
+    return unit.row(sample, gone, golden_answers=NOTHING, gold_tool_index=None, **fields)
+
+
 def calling_nothing_right(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
     """Calling nothing accepted."""
     return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
@@ -119,22 +131,11 @@ class NoCall(Asked):
 
     def beyond(self, clean: Sample, row: Sample) -> list[str]:
         """As the base, and the answer is to call nothing."""
-        right = row.golden_answers == NOTHING and row.gold_tool_index is None
-        return super().beyond(clean, row) + broken({"an answer is accepted that calls something": not right})
+        return super().beyond(clean, row) + nothing_right(row)
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         messages, changes = self.worded(sample)
-        return self.uncalled(sample, changes, messages=messages)
-
-    def uncalled(self, sample: Sample, changes: Iterable[Change], **fields: Any) -> Sample:
-        """The row with these fields, in which no call is right."""
-        return self.row(
-            sample,
-            [*changes, no_answer(sample)],
-            golden_answers=NOTHING,
-            gold_tool_index=None,
-            **fields,
-        )
+        return uncalled(self, sample, changes, messages=messages)
 
 
 def judged(sample: Sample) -> Judged:
@@ -157,6 +158,13 @@ def left(sample: Sample) -> tuple[Tool, ...]:
     """The registry without the tools that bear an accepted name."""
     names = accepted_names(sample)
     return tuple(tool for tool in sample.tools if tool.name not in names)
+
+
+def gold_has_gone(clean: Sample, row: Sample) -> list[str]:
+    """What is wrong with a registry without the accepted tools, of which a judge said that none serves."""
+    judged(clean)
+    right = row.tools == left(clean)
+    return broken({"the registry is not the clean one without the accepted tools": not right})
 
 
 def removed(sample: Sample) -> list[Change]:
@@ -208,14 +216,10 @@ class GoldRemoved(NoCall):
         judged(sample)
         messages, asked = opened(sample)
         changes = [*asked, *removed(sample)]
-        return self.uncalled(sample, changes, messages=messages, tools=left(sample))
+        return uncalled(self, sample, changes, messages=messages, tools=left(sample))
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        judged(clean)
-        right = row.tools == left(clean)
-        return super().check(clean, row) + broken(
-            {"the registry is not the clean one without gold": not right}
-        )
+        return super().check(clean, row) + gold_has_gone(clean, row)
 
 
 @register
@@ -259,7 +263,7 @@ class NearMiss(NoCall):
         place = index_of(tools, new)
         messages, asked = opened(sample)
         changes = [*asked, *removed(sample), Change(f"/tools/{place}", None, plain(new))]
-        return self.uncalled(sample, changes, messages=messages, tools=tools)
+        return uncalled(self, sample, changes, messages=messages, tools=tools)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         judged(clean)
@@ -364,7 +368,7 @@ class Irrelevant(NoCall):
         (record,) = lent
         messages, _ = opened(record)
         changes = swapped(sample, messages, record.tools)
-        return self.uncalled(sample, changes, messages=messages, tools=record.tools)
+        return uncalled(self, sample, changes, messages=messages, tools=record.tools)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         swap = (*swapped(clean, row.messages, row.tools), no_answer(clean))

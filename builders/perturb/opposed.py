@@ -82,20 +82,23 @@ class Opposed(Balanced):
         if gold is None or other is None or gold[2] != other[2]:
             return ["a tool does not state a price and a time, in the order of the other one"]
         asked, given_up = (1, 0) if self.quality == "time" else (0, 1)
-        same = pair.gold.parameters == pair.other.parameters == original.parameters
-        return broken(
+        return _other_parameters(original, pair) + broken(
             {
                 "the gold tool is not better in what is asked for by a factor of 4": other[asked]
                 < 4 * gold[asked] - 1e-9,
                 "the gold tool is not worse in the other quality by a factor of 4": gold[given_up]
                 < 4 * other[given_up] - 1e-9,
-                "the two tools do not have the clean tool's parameters": not same,
             }
         )
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """The request asks for the other quality, and the gold does not follow."""
         return self.with_other_wish(clean, row, WISHES["cost" if self.quality == "time" else "time"][0])
+
+
+def _other_parameters(original: Tool, pair: Two) -> list[str]:
+    same = pair.gold.parameters == pair.other.parameters == original.parameters
+    return broken({"the two tools do not have the clean tool's parameters": not same})
 
 
 def _note(price: int, time: int, price_last: bool) -> str:
@@ -234,13 +237,11 @@ class MixedUnits(Balanced):
         gold, other = (self._read(side.note) for side in pair)
         if gold is None or other is None:
             return ["a tool makes no offer in a unit of this type"]
-        same = pair.gold.parameters == pair.other.parameters == original.parameters
-        return broken(
+        return _other_parameters(original, pair) + broken(
             {
                 "both offers are in one unit": gold[1] == other[1],
                 "the gold tool's offer is not better by a factor of 4 after conversion": other[0]
                 < 4 * gold[0] - 1e-6,
-                "the two tools do not have the clean tool's parameters": not same,
             }
         )
 

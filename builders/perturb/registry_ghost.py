@@ -13,7 +13,16 @@ import msgspec
 from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .abstention import NOTHING, calling_nothing_right, judged, left, no_answer, opened, removed
+from .abstention import (
+    calling_nothing_right,
+    gold_has_gone,
+    judged,
+    left,
+    nothing_right,
+    opened,
+    removed,
+    uncalled,
+)
 from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
 from .query import wish_span, wished
 from .registry import clean_gold, clean_messages, clean_tools, gold_change, near_duplicates
@@ -320,26 +329,12 @@ class GhostAlone(Asked):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         judged(sample)
         messages, came = self.asked(sample, self.drawn(sample, rng, context), rng)
-        return self.row(
-            sample,
-            [*came, *removed(sample), no_answer(sample)],
-            messages=messages,
-            tools=left(sample),
-            golden_answers=NOTHING,
-            gold_tool_index=None,
-        )
+        changes = [*came, *removed(sample)]
+        return uncalled(self, sample, changes, messages=messages, tools=left(sample))
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """As `Ghost`; the accepted tools have gone, as was judged, and no call is right."""
-        wrong = super().check(clean, row)
-        judged(clean)
-        return wrong + broken(
-            {
-                "the registry is not the clean one without the accepted tools": row.tools != left(clean),
-                "an answer is accepted that calls something": row.golden_answers != NOTHING
-                or row.gold_tool_index is not None,
-            }
-        )
+        return super().check(clean, row) + gold_has_gone(clean, row) + nothing_right(row)
 
 
 @register

@@ -107,9 +107,10 @@ class Runner:
                     assert stage is not None
                     await self._carry_out(dialogue, stage)
                     continue
-                answer = journal.answer(self._journal, dialogue.key())
+                key = dialogue.key()
+                answer = journal.answer(self._journal, key)
                 if answer is None or answer.status in ASKED_AGAIN:
-                    asked, answer = True, await self._ask(dialogue)
+                    asked, answer = True, await self._ask(dialogue, key)
                 dialogue.reply(answer)
         finally:
             if stage is not None:
@@ -131,9 +132,10 @@ class Runner:
         await journal.keep(self._journal, dialogue.key(), made)
         dialogue.done(steps)
 
-    async def _ask(self, dialogue: Dialogue) -> Answer:
-        """The answer to the next request, which is on disk then: asked, or shared with an equal request."""
-        ask, base, key = dialogue.ask(), dialogue.base(), dialogue.key()
+    async def _ask(self, dialogue: Dialogue, key: str) -> Answer:
+        """The answer to the next request, which is on disk under `key` then: asked, or shared with an equal
+        request."""
+        ask, base = dialogue.ask(), dialogue.base()
         assert ask is not None
         sharing = self._sharing
         digest = sharing.digest(dialogue, ask)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Tool, dumps
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Tool
 from robustbench_tc.worlds.faults import meant
 
 from .. import defend
@@ -78,14 +78,14 @@ class Registry:
         if turn not in self._turns:
             sample = self._sample(self._row.offered(turn), self._row.turns[0].messages, "")
             seen = shown(self._chain, sample)
-            targets = self._targets(sample.tools, seen.tools)
+            targets = self._targets(sample.tools, seen.tools) if self._chain else {}
             self._turns[turn] = Offered(sample, seen.messages, seen.tools, targets)
         return self._turns[turn]
 
     def added(self, turn: int) -> list[Tool]:
         """What is shown in a turn, and was not in the one before."""
-        before = [dumps(tool) for tool in self.at(turn - 1).tools]
-        return [tool for tool in self.at(turn).tools if dumps(tool) not in before]
+        before = self.at(turn - 1).tools
+        return [tool for tool in self.at(turn).tools if tool not in before]
 
     def calling(self, turn: int, call: Call) -> Call:
         """A call of the registry's as it is made by an agent that is shown this."""
@@ -100,6 +100,8 @@ class Registry:
 
     def result(self, text: str) -> str:
         """What a call was answered, as it is shown."""
+        if not self._chain:
+            return text
         if looks_failed(text):
             return shown(self._chain, self._sample((), (), text)).injected_error or ""
         told = (*QUIET, Message("tool", text))

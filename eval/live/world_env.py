@@ -60,6 +60,8 @@ class World:
         self.tools = self.registry.at(len(row.turns) - 1).tools
         """The registry as it is shown when every tool is offered."""
         self._names = WireNames(self.tools)
+        self._native_tools: dict[int, list[dict[str, Json]]] = {}
+        """By turn, as they are sent in fc mode."""
         self._messages = prompts.opening(self.registry.at(0).tools, self.registry.at(0).messages, self.mode)
 
     @property
@@ -93,8 +95,10 @@ class World:
             messages += prompts.replied(reply, said, self._names, self.mode, messages)
         if self.mode != "fc":
             return Ask(messages, None)
-        tools = [function(tool, self._names) for tool in self.shown_tools]
-        return Ask(messages, strict(tools) if is_strict(self.chain) else tools)
+        if self.turn not in self._native_tools:
+            tools = [function(tool, self._names) for tool in self.shown_tools]
+            self._native_tools[self.turn] = strict(tools) if is_strict(self.chain) else tools
+        return Ask(messages, self._native_tools[self.turn])
 
     def scene(self) -> Scene:
         """This moment, for defences: nothing was replied in it yet."""

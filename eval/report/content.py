@@ -154,7 +154,7 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def live(self) -> bool:
         """Whether it is of live runs: their lines are families of faults, and nothing of the paper's."""
-        return any(model.faults for model in self.models)
+        return any(model.live for model in self.models)
 
     @property
     def own_tools(self) -> bool:

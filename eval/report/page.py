@@ -169,7 +169,7 @@ def _levels(model: Model) -> list[tuple[str, int, int]]:
     """Clean, and all perturbed rows: name, right, n. Episodes that never met their fault are in neither."""
     lines = model.summary.lines
     found = [(name, lines[name].correct, lines[name].n) for name in HEADS[:2]]
-    if model.faults and model.answer and model.answer.lines:
+    if model.live and model.answer and model.answer.lines:
         name, one = next(iter(model.answer.lines.items()))
         found[1] = name, round(one.after * one.drop.n), one.drop.n
     return found

@@ -27,7 +27,7 @@ from .paired import (
 from .runs import Outcomes, Run, Subset, align, labels, within
 from .significance import LEVEL, fisher_p, holm, holm_by
 from .summary import Power, gaps, power
-from .values import HEADS, Counts, codes_of, from_counts, heads_of, leading, pack_of
+from .values import HEADS, Counts, codes_of, from_counts, leading, pack_of
 
 
 class TypePair(msgspec.Struct, frozen=True):
@@ -111,7 +111,8 @@ class Comparison(msgspec.Struct, frozen=True):
         yield Table(("type", *columns), [_cells(one.type_code, one.pair, one.p_holm) for one in of_types])
         yield Line(
             "Intervals take whole clean_ids as units, both runs together. p is exact and paired; p (Holm) is "
-            "corrected for all lines of its table. The verdict is one test, that of the perturbed rows.",
+            "corrected for all lines of its table. The verdict is one test, that of all perturbed (or "
+            "faulted) rows.",
             "dim",
         )
         if self.power is not None:
@@ -241,7 +242,7 @@ def _servers(
 
 def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) -> Comparison:
     """The comparison of aligned counts; nothing overall where they share no row."""
-    heads = heads_of(first.types)
+    heads = first.heads
     overall = compare_lines(first, second, {name: codes_of(name) for name in heads})
     deltas = compare_delta_lines(first, second, {name: codes_of(name) for name in heads[2:]})
     there = compare_types(first, second, (code for code in first.types if code != taxonomy.CLEAN))

@@ -19,12 +19,18 @@ from .intervals import Interval, difference, of_estimate, shares
 from .lattice import Ints
 from .runs import Outcomes, Run, within
 from .significance import LEVEL, holm, holm_by, paired_p
-from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, heads_of, leading, pack_of
+from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, leading, pack_of
 
 Word = Literal["holds", "loses", "cannot tell"]
 
 WHOLE = {HEADS[1]: "perturbed rows", LIVE_HEADS[1]: "faulted rows"}
 """The line over every perturbed row → how a sentence names these rows."""
+
+NO_PAIR = {
+    HEADS[1]: "no perturbed row and its clean row are both answered",
+    LIVE_HEADS[1]: "no episode met its fault beside a clean one with a verdict",
+}
+"""The same → what to say where there is no pair of such rows."""
 
 HOLDS = 0.15
 """Share of the clean accuracy that the upper end of a drop may reach where a component `holds`."""
@@ -152,7 +158,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What a run says of its perturbed rows, of one component or of one type."""
 
     name: str
-    """A line of `heads_of`, or a type code."""
+    """A line of `Outcomes.heads`, or a type code."""
     word: Word
     cases: int
     """Distinct cases with a pair."""
@@ -188,7 +194,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def answer(run: Run, outcomes: Outcomes) -> Answer:
     """What the run says over the rows of `outcomes`."""
-    whole, *components = heads_of(outcomes.types)[1:]
+    whole, *components = outcomes.heads[1:]
     heads = {name: codes_of(name) for name in (whole, *components)}
     sides = {
         name: one
@@ -214,7 +220,7 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     run = within(run, outcomes)
     alarms, warnings = caveats(run, outcomes)
     # the most detailed of the sentences that fits; a caveat that changes how to read it leads
-    said = [f"{alarms} {one}".lstrip() for one in _sentences(lines, of_types, worst)]
+    said = [f"{alarms} {one}".lstrip() for one in _sentences(lines, of_types, worst, whole)]
     return Answer(
         sentence=next((one for one in said if len(one) <= WIDE), said[-1]),
         lines=lines,
@@ -285,7 +291,7 @@ def cure(run: Run, outcomes: Outcomes, cases: int, factor: float) -> str:
     if run.own_tools:
         return f"{max(math.ceil(cases * min(factor, RIGHT)) - cases, 1)} more cases"
     if run.live:
-        return "ask more, --repeat 3"
+        return "ask more tasks" if cases < RIGHT else "ask more, --repeat 3"
     samples = int((outcomes.n[:, 0] > 0).sum())
     rows = {one.type_code: one.rows for one in run.record.needs_no_reading}
     exist = rows.get(taxonomy.CLEAN, samples)
@@ -301,17 +307,16 @@ def _points(share: float) -> str:
 
 
 def _sentences(
-    lines: Mapping[str, Evidence], types: Mapping[str, Evidence], worst: tuple[str, ...]
+    lines: Mapping[str, Evidence], types: Mapping[str, Evidence], worst: tuple[str, ...], whole: str
 ) -> list[str]:
-    """One thing said in fewer and fewer words."""
-    whole = next((name for name in WHOLE if name in lines), "")
+    """One thing said in fewer and fewer words. `whole`: the line over every perturbed row."""
     heads = [one for name, one in lines.items() if name != whole] or list(types.values())
     if not heads:
-        return ["Cannot tell: no perturbed row and its clean row are both answered."]
+        return [f"Cannot tell: {NO_PAIR[whole]}."]
     losing = sorted((one for one in heads if one.word == "loses"), key=lambda one: -one.drop.value)
     unsure = [one for one in heads if one.word == "cannot tell"]
     named = losing or [types[code] for code in worst]
-    if not named and whole and lines[whole].word == "loses":
+    if not named and whole in lines and lines[whole].word == "loses":
         return [f"Loses {_amount(lines[whole])} over all {WHOLE[whole]}; no component stands out."]
     everywhere = len(heads) >= len(LIVE_HEADS if whole == LIVE_HEADS[1] else HEADS) - 2
     place = "everywhere" if everywhere else f"in {', '.join(one.name for one in heads)}"

@@ -31,7 +31,7 @@ from .evidence import RIGHT, Sides, cure, drops, keeps, other_run, own_clean
 from .intervals import Interval
 from .runs import Outcomes, Run, Subset, align, within
 from .significance import holm
-from .values import LIVE_HEADS, codes_of, heads_of
+from .values import LIVE_HEADS, codes_of
 
 LEVEL = 0.025
 """Of a one-sided test."""
@@ -309,7 +309,7 @@ def _judge(
         kept = [code for code in codes if code not in inexpressible]
         return other_run(found[0], new, kept) if against else own_clean(new, kept)
 
-    heads = (*[taxonomy.CLEAN] * len(against), *heads_of(new.types)[2:])
+    heads = (*[taxonomy.CLEAN] * len(against), *new.heads[2:])
     sides = {name: one for name in heads if (one := held(*codes_of(name))) is not None}
     if not sides:
         raise UserError(
@@ -385,7 +385,7 @@ def _notes(pairs: list[tuple[Run, Outcomes]]) -> tuple[str, ...]:
     ]
     run, outcomes = pairs[-1]
     notes += caveats(run, outcomes)[1]
-    core = {code for head in heads_of(outcomes.types) for code in codes_of(head)}
+    core = {code for head in outcomes.heads for code in codes_of(head)}
     if others := [code for code in outcomes.types if code not in core]:
         notes.append(f"not gated, beyond the core types: {', '.join(others)}")
     return tuple(notes)

@@ -31,7 +31,7 @@ from .packs.live import groups
 from .runs import Outcomes, Run, align
 from .significance import paired_p, signs_p
 from .summary import Convention
-from .values import beyond_core, codes_of, heads_of
+from .values import beyond_core, codes_of
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -318,7 +318,7 @@ def defence_table(base: Run, runs: Sequence[Run]) -> DefenceTable:
 def _defence_line(base: Run, run: Run) -> DefenceLine:
     """A defended run beside the plain one; not yet on a frontier."""
     plain, defended = align([base, run])
-    heads = heads_of(plain.types)[2:]
+    heads = plain.heads[2:]
     components: dict[str, Sequence[str]] = {name: codes_of(name) for name in heads}
     kinds = {name: tuple(map(type_code, of)) for name, of in groups().items()} if base.live else {}
     clean = compare(plain, defended, [taxonomy.CLEAN])

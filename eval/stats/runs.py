@@ -19,7 +19,7 @@ from robustbench_tc.live_types import type_codes
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints
-from .values import Counts
+from .values import HEADS, LIVE_HEADS, Counts
 
 if TYPE_CHECKING:
     from ..live.score import LiveScore
@@ -211,6 +211,7 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
     unmet: Ints
     """Rows with a verdict that never met their fault: beside their clean row they say nothing of it."""
     repeats: int
+    live: bool = False
     balanced: tuple[str, ...] = ()
     """Types in which calling nothing is right or accepted: each of their rows counts with its control
     (`with_controls`), as two rows."""
@@ -221,6 +222,11 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
     def answers(self) -> Ints:
         """[types]: how many verdicts a clean id has that was asked and answered completely."""
         return self.repeats * np.array([1 + (code in self.balanced) for code in self.types], np.int64)
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The lines above those of single types: clean, all perturbed rows, then what they are made of."""
+        return LIVE_HEADS if self.live else HEADS
 
     def without(self, clean_ids: Collection[str]) -> "Outcomes":
         """The counts over the other clean ids."""
@@ -438,6 +444,7 @@ def _outcomes(
         gained=count(paired & (anchor < verdict)),
         unmet=count(~met & (verdict >= 0)),
         repeats=repeats,
+        live=bool(run.live),
         unaccounted=0 if named else max(0, run.record.expected - len(run.rows["id"])),
     )
 

@@ -71,8 +71,10 @@ class Counted(Breakdown, frozen=True, kw_only=True):
     """Every level's rows: of the core, of each pack, and of all."""
     stages: Stages | None = None
     """Where wrong answers fail."""
+    live: bool = False
+    """Whether its rows are episodes."""
     faults: tuple[Fault, ...] = ()
-    """Of a live run: each kind of fault, and of several."""
+    """Of a live run: each kind of fault that was met, and several together."""
     unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
     """Golden answers of logs that nobody looked at; left out where there are none."""
 
@@ -89,6 +91,7 @@ def counts_of(run: Run, outcomes: Outcomes, summary: Summary, *, allow_missing: 
         "packs": pack_tables(Given(run, outcomes, summary, allow_missing)),
         "levels": levels(outcomes, allow_missing=allow_missing),
         "stages": stages(run, outcomes, allow_missing=allow_missing),
+        "live": outcomes.live,
         "faults": tuple(lines(run.live)),
         "unreviewed": unreviewed(run, outcomes) or msgspec.UNSET,
     }
@@ -199,7 +202,7 @@ def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
     version = f" {record.dataset_version}" if record.dataset_version else ""
     name = f"{PurePath(record.dataset).name}{version} ({settings.fingerprint[:8]})"
     who = (_cut(settings.model, LONG), settings.mode, *settings.defend, name)
-    words = ("task", "episode") if made.faults else ("sample", "row")
+    words = ("task", "episode") if made.live else ("sample", "row")
     size = [
         counted(made.samples, words[0]),
         counted(made.rows, words[1]),
@@ -214,7 +217,7 @@ def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
     yield ""
     yield f"{'accuracy':>22}   drop, 95 % interval     keeps"
     accuracies = {name: one.accuracy for name in HEADS if (one := made.summary.lines[name]).n}
-    if made.faults:
+    if made.live:
         accuracies |= {name: one.after for name, one in answer.lines.items()}
     elif not accuracies.keys() & set(taxonomy.COMPONENTS):
         ranked = sorted(answer.types.values(), key=lambda one: (one.word != "loses", -one.drop.value))
@@ -289,7 +292,7 @@ def _keeps(found: Evidence) -> str:
 
 def _tables(made: Overview) -> Iterator[Table]:
     answer, among, of_types = made.answer, made.summary.values, made.summary.types
-    if made.faults:
+    if made.live:
         yield from made.packs
         return
     yield Table(

@@ -1,7 +1,7 @@
 """Table 2 and the per-type tables of one model, each value with its interval, or a gap that says why.
 
 The values are those of `values`. Two conventions for what is put around them. `cluster` (default): rows of
-one clean_id are not independent, so clean_ids are what is counted (`confidence`). `paper`: rows are, and
+one clean_id are not independent, so clean_ids are what is counted (`intervals`). `paper`: rows are, and
 clean and perturbed are resampled apart; this one needs counts only, so it also serves the paper's own models.
 """
 
@@ -43,7 +43,6 @@ from .values import (
     Values,
     beyond_core,
     codes_of,
-    heads_of,
     leading,
     pack_of,
 )
@@ -295,7 +294,7 @@ def gaps(outcomes: Outcomes) -> tuple[str, ...]:
     """What a run lacks, one line each."""
     lines, absent = [], []
     counts = outcomes.counts()
-    heads = (code for head in heads_of(outcomes.types)[:2] for code in codes_of(head))
+    heads = (code for head in outcomes.heads[:2] for code in codes_of(head))
     for code in dict.fromkeys((*heads, *outcomes.types)):
         found = counts.get(code, Counts())
         control = taxonomy.known(code) and taxonomy.get(code).control

@@ -96,11 +96,6 @@ def codes_of(name: str) -> tuple[str, ...]:
     return found or (name,)
 
 
-def heads_of(codes: Iterable[str]) -> tuple[str, ...]:
-    """The lines above those of these types: clean, all perturbed rows, then what they are made of."""
-    return HEADS if set(type_codes()).isdisjoint(codes) else LIVE_HEADS
-
-
 def leading(codes: Iterable[str]) -> tuple[str, ...]:
     """The types that sentences and figures about all types speak of: those of the core; where there is none
     of them, all."""

@@ -122,7 +122,7 @@ def tables(given: Given) -> tuple[Table, ...]:
     return tuple(
         msgspec.structs.replace(table, pack=pack)
         for pack, make in makers().items()
-        if given.codes(pack)
+        if given.codes(pack) or (pack == "live" and given.outcomes.live)
         for table in (*make(given), *_balanced(given, pack))
     )
 

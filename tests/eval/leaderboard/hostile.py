@@ -213,6 +213,7 @@ RECORD = (
     Bad("defence written otherwise", "record", settings(defend=["schema", "schema"])),
     Bad("settings without end", "size", settings(decoding={"x": "y" * 30_000})),
     Bad("model as a page", "record", settings(model="m" * 3_000)),
+    Bad("record of episodes", "record", record(lambda found: found.update(live=True))),
     Bad("more in the record", None, record(lambda found: found.update(score=1.0, html=SCRIPT))),
     Bad("totals of its own", None, record(lambda found: found.update(totals={"prompt_tokens": 10**15}))),
     Bad("script in places", None, record(lambda f: f.update(dataset=SCRIPT, served_models=[SCRIPT] * 9))),
@@ -309,6 +310,7 @@ LIVE = (
     Bad("live: calls that are none", "format", reply(lambda found: found.update(tool_calls=[1]))),
     Bad("live: a huge reply", "size", reply(lambda found: found.update(text="x" * 300_000))),
     Bad("live: asked in other words", "record", settings(prompt_version="v0")),
+    Bad("live: record of rows", "record", record(lambda found: found.update(live=False))),
     Bad("live: another dataset", "dataset", settings(fingerprint="0" * 32)),
     Bad("live: scores inserted", None, table(
         lambda found: found.append_column("success", pa.array([True] * found.num_rows)), checker.EPISODES

@@ -13,6 +13,7 @@ from robustbench_tc.eval.live.score import LiveScore, write_scores
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord, Settings
 from robustbench_tc.eval.stats.packs.live import groups, lines, side_effects
+from robustbench_tc.io.numbers import counted
 from robustbench_tc.schema import EXPLICIT, KINDS
 from robustbench_tc.shown import plain
 
@@ -131,9 +132,25 @@ def test_a_verdict_is_said_only_where_the_evidence_carries_it(tmp_path: Path) ->
     assert few.sentence.startswith("Cannot tell") and {one.word for one in few.lines.values()} == {
         "cannot tell"
     }
+    assert few.sentence.endswith("ask more tasks.")  # repeats of four tasks are never ten
     first = plain(lost.shown()).splitlines()
     assert len(first) <= 16 and "30 tasks, 90 episodes, all answered" in first[0]
     assert [line.split()[0] for line in first[5:9]] == ["clean", "all", "explicit", "implicit"]
+
+
+@pytest.mark.parametrize("scores", [[score(task) for task in range(4)], played(0, tasks=4, met=0)])
+def test_a_run_in_which_no_fault_was_met_is_a_live_run_all_the_same(
+    tmp_path: Path, scores: list[LiveScore]
+) -> None:
+    run = live(tmp_path / "run", scores)
+    found = api.summary(run, full=True)
+    text = plain(found.shown())
+    assert f"4 tasks, {counted(len(scores), 'episode')}" in text and found.overview.live
+    assert [table.name for table in found.overview.packs] == ["live_costs", "live_told", "live_side_effects"]
+    assert found.overview.packs[0].rows[0][:2] == ("clean", "4 / 4")
+    assert "observation" not in text and "realistic_typos" not in text
+    api.report([run], tmp_path / "out", browser=False)
+    assert "What each fault costs" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_its_drop_is_the_delta_of_its_table(tmp_path: Path) -> None:
@@ -152,7 +169,7 @@ def test_who_never_met_a_fault_is_in_no_pair_with_the_clean_episode_but_beside_a
 ) -> None:
     unmet = live(tmp_path / "unmet", played(0, met=0))
     answer = api.summary(unmet).overview.answer
-    assert answer.lines == {} and answer.sentence.startswith("Cannot tell: no perturbed row")
+    assert answer.lines == {} and answer.sentence.startswith("Cannot tell: no episode met its fault")
     half = [one for one in played(12) if one.type_code != TIMEOUT]
     half += [one for one in played(0, met=0) if one.type_code == TIMEOUT]
     lines = api.summary(live(tmp_path / "half", half)).overview.answer.lines

@@ -29,14 +29,14 @@ class Zip(zipfile.ZipFile):
     """A zip file that is open. Raises UserError with one line."""
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            # Where `zipfile` finds the list's size: it is read whole, so it is looked at before.
-            end = getattr(zipfile, "_EndRecData")(file)  # noqa: B009
-        if not end:
-            raise UserError(f"{path} is no zip file, or it was cut off")
-        if end[5] > DIRECTORY:
-            raise UserError(f"{path}: its list of members has {end[5]:,} bytes, at most {DIRECTORY:,}")
         try:
+            with path.open("rb") as file:
+                # Where `zipfile` finds the list's size: it is read whole, so it is looked at before.
+                end = getattr(zipfile, "_EndRecData")(file)  # noqa: B009
+            if not end:
+                raise UserError(f"{path} is no zip file, or it was cut off")
+            if end[5] > DIRECTORY:
+                raise UserError(f"{path}: its list of members has {end[5]:,} bytes, at most {DIRECTORY:,}")
             super().__init__(path)
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise UserError(f"{path} is damaged: {safe(str(error), keep='')}") from None
@@ -63,6 +63,9 @@ class Zip(zipfile.ZipFile):
 
     def _unpacked(self, found: zipfile.ZipInfo) -> bytes:
         """At most as many bytes as the list of members says: whoever wrote a bomb said so."""
+        if found.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTANDARD):
+            # `zipfile` unpacks what bzip2 and LZMA make of a few bytes without a bound.
+            raise NotImplementedError(f"packed by method {found.compress_type}, which is not read")
         if found.compress_type != ZSTANDARD:
             with self.open(found) as member:
                 return member.read(found.file_size)

@@ -63,24 +63,23 @@ async def run(
     Raises TimeoutError and Failed.
     """
     asked = {name: getattr(task, name) for name in ("session", "turn", "messages", "tools", "seed")}
-    # Files, so that it need neither read what it is asked nor be read while it writes errors.
-    with tempfile.TemporaryFile() as request, tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as request:  # a file, so that it need not read what it is asked
         request.write(dumps(asked).encode() + b"\n")
         request.seek(0)
         process = await asyncio.create_subprocess_exec(
             *words,
             stdin=request,
             stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
+            stderr=asyncio.subprocess.PIPE,  # no file: whoever loops may fill a disk with errors
             env={**os.environ, **env},
             start_new_session=True,  # so that what it starts ends with it
         )
         try:
-            out = await asyncio.wait_for(_output(process), timeout_s)
+            both = asyncio.gather(_output(process), _tail(process))
+            out, errors = await asyncio.wait_for(both, timeout_s)
         finally:
             await _end(process)
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - STDERR_KEPT))
-        said = [line.strip() for line in errors.read().decode(errors="replace").splitlines()]
+        said = [line.strip() for line in errors.decode(errors="replace").splitlines()]
     if process.returncode:
         kind = "status" if process.returncode > 0 else "signal"
         last = next((f": {line[:300]}" for line in reversed(said) if line), "")
@@ -102,6 +101,15 @@ async def _output(process: asyncio.subprocess.Process) -> bytes:
             raise Failed(f"it printed more than {MAX_OUTPUT:,} bytes")
     await process.wait()
     return bytes(out)
+
+
+async def _tail(process: asyncio.subprocess.Process) -> bytes:
+    """The end of its standard error."""
+    assert process.stderr
+    kept = b""
+    while chunk := await process.stderr.read(65_536):
+        kept = (kept + chunk)[-STDERR_KEPT:]
+    return kept
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -30,7 +30,7 @@ class Reply:
     def tokens(self, name: str) -> int | None:
         """A count of the usage; None where it says none."""
         found = self.usage.get(name) if isinstance(self.usage, dict) else None
-        return found if isinstance(found, int) and 0 <= found < 2**53 else None
+        return found if type(found) is int and 0 <= found < 2**53 else None
 
 
 @dataclass(kw_only=True)
@@ -86,8 +86,8 @@ def _of_dict(given: dict[str, Any]) -> Reply:
     message, usage = given, given.get("usage")
     choices = given.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        message = choices[0].get("message") or {}
-    if "content" in message or "tool_calls" in message:
+        message = choices[0].get("message")
+    if isinstance(message, dict) and (message is not given or {"content", "tool_calls"} & message.keys()):
         return Reply(text=message.get("content") or "", calls=message.get("tool_calls") or (), usage=usage)
     if unknown := [name for name in given if name not in ("text", "calls", "usage")]:
         raise TypeError(f"it returned a dict with {unknown[0]!r}: its keys are text, calls and usage")

@@ -27,7 +27,7 @@ from .journal import LEFT, Kept, Replaced
 from .plan import Refused, Session
 from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
-from .rewrite import NotTheCase, name_of, text_of
+from .rewrite import NotTheCase, name_of, offer, text_of
 from .scenes import TOOLS_UNREAD, Scene, loaded, tool_of
 from .sse import END, MOST, Parts, event_data, event_of
 from .upstream import Budget, UpstreamError, reply_headers, request_headers
@@ -39,6 +39,9 @@ Dialect: TypeAlias = ChatCompletions | Responses
 
 ASKED_AGAIN = 3
 """How often the door answers a reply of calls that do not go out, and asks on."""
+
+_UNSAID = (schema.Message("user", ""),)
+"""In a row whose tools alone matter."""
 
 _DUPLICATES = re.compile(r"unique|duplicat|already (?:exists|defined)|more than once", re.IGNORECASE)
 
@@ -87,16 +90,18 @@ class Handling:
         self._defence = self._asking()
 
     def _asking(self) -> defences.Asking | None:
-        """The defences that may answer the reply and ask on, at work; None where there is none."""
-        chain = tuple(one for one in self.scene.defences if one.requests)
-        if not chain or self.scene.skipped == TOOLS_UNREAD:
+        """The defences at work, where one of them may answer the reply and ask on; else None."""
+        chain, flat = self.scene.defences, self.dialect.flat
+        asks = [one.code for one in chain if one.requests]
+        if not asks or self.scene.skipped == TOOLS_UNREAD:
             return None
-        if self.dialect.flat and self.body.get("stream") is True:
-            raise Refused(f"--defend {chain[0].code} looks at whole replies: ask without 'stream' here")
-        flat = self.dialect.flat
-        functions = [raw for raw in self.asked.offer.entries if name_of(raw, flat) is not None]
+        if flat and self.body.get("stream") is True:
+            raise Refused(f"--defend {asks[0]} looks at whole replies: ask without 'stream' here")
+        # Each sees the tools as those before it leave them.
+        offered = offer(self.body.get("tools") or (), self.scene._replace(defences=()), flat=flat)
+        functions = [raw for raw in offered.entries if name_of(raw, flat) is not None]
         tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)
-        row = replace(self.scene.row, tools=tools, injected_error=None)
+        row = replace(self.scene.row, messages=_UNSAID, tools=tools, injected_error=None)
         asking = chain_reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
         next(asking)  # the request that the model is asked anyway
         return asking
@@ -184,11 +189,12 @@ class Handling:
         body = await self.door.upstream.whole(found, self.budget)
         said = error_of(loaded(body)) or body[:2000].decode(errors="replace")
         refused = found.status in (400, 422) and _DUPLICATES.search(said) is not None
-        if not refused or not self.asked.offer.repeats_names:
-            return await self._rewritten(found, body)
-        self.door.refuses_duplicates = True
-        self.begin()
-        return await self._reply()
+        if refused and self.asked.offer.repeats_names:
+            self.door.refuses_duplicates = True
+            self.begin()
+            if not self.asked.offer.repeats_names:  # else the agent itself sends two of one name
+                return await self._reply()
+        return await self._rewritten(found, body)
 
     async def _as_it_comes(self) -> web.StreamResponse:
         """The reply as it is, read all the same for the journal."""
@@ -267,7 +273,7 @@ class Handling:
     def _taken(self, said: Said, again: int) -> Split | None:
         """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
         found = chat.split(said.message, self.asked.offer)
-        if (results := self._answered(found)) is not None:
+        if again < ASKED_AGAIN and (results := self._answered(found)) is not None:
             self.asked.refused |= {len(self.asked.messages)}
             self.asked.messages.append(found.reply)
             for call, text in zip(chat.calls_of(found.reply), results, strict=True):

@@ -178,7 +178,7 @@ class World:
     """The tools by name, in the order in which they are written."""
 
     def __init_subclass__(cls) -> None:
-        every = {name: getattr(cls, name) for base in reversed(cls.__mro__) for name in vars(base)}
+        every = {name: getattr(cls, name, None) for base in reversed(cls.__mro__) for name in vars(base)}
         cls.methods = {name: method for name, method in every.items() if hasattr(method, "tool_facts")}
 
     def __init__(self, state: Mapping[str, Json], seed: int = 0) -> None:

@@ -44,7 +44,8 @@ def _of_world(world: type[World]) -> Iterator[str]:
         for problem in _of_tool(tool, method, methods):
             yield f"tool {tool!r}: {problem}"
     classes, looks_first = world.classes, world.looks_first
-    if not all(isinstance(one, ToolClass) for one in classes) or not isinstance(looks_first, dict):
+    listed = isinstance(classes, tuple | list) and all(isinstance(one, ToolClass) for one in classes)
+    if not listed or not isinstance(looks_first, dict):
         yield "classes must be a tuple of ToolClass(name, words, tools), looks_first a dict of lists of reads"
         return
     classed = [tool for one in classes for tool in one.tools]
@@ -80,7 +81,7 @@ def _of_tool(name: str, method: Any, methods: Mapping[str, Any]) -> Iterator[str
 
 
 def _of_tasks(world: type[World], tasks: Sequence[Any]) -> Iterator[str]:
-    ids = [task.id for task in tasks if isinstance(task, Task)]
+    ids = [getattr(task, "id", None) for task in tasks]
     for number, task in enumerate(tasks, 1):
         if not isinstance(task, Task):
             yield f"entry {number} of TASKS is not a Task"
@@ -92,7 +93,7 @@ def _of_tasks(world: type[World], tasks: Sequence[Any]) -> Iterator[str]:
             problem = next(_of_gold(world, task), None)
         except msgspec.ValidationError as error:
             problem = str(error)
-        except Exception as error:  # of the world, which is an author's
+        except (Exception, SystemExit) as error:  # of the world, which is an author's
             problem = f"replaying gold raises {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         if problem is not None:
             yield f"task {shortened(task.id)}: {problem}"

@@ -70,7 +70,7 @@ class LocalHandle:
         self._module, self._start = module, start
         try:
             self._world: World = module.WORLD(start.state, start.seed)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _broken(module, "cannot start from this state", error) from None
         self._calls: list[tuple[str, dict[str, Json]]] = []
 
@@ -81,7 +81,7 @@ class LocalHandle:
     async def snapshot(self) -> Snapshot:
         try:
             return Snapshot(json.loads(json.dumps(self._world.state())), tuple(self._world.generated()))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _broken(self._module, "does not say its state", error) from None
 
     async def copy(self) -> "LocalHandle":
@@ -94,7 +94,7 @@ class LocalHandle:
         """Nothing is kept of it."""
 
 
-def _broken(module: ModuleType, what: str, error: Exception) -> UserError:
+def _broken(module: ModuleType, what: str, error: BaseException) -> UserError:
     """What an author's own code does, in one line."""
     said = " ".join(str(error).split())
     return UserError(f"world {module.__file__} {what}: {type(error).__name__}: {said[:300]}")

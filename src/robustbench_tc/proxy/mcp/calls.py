@@ -66,14 +66,16 @@ class Memory:
         shown, writes = self._reads.get(key, (None, 0))
         return shown if writes < self._writes else None
 
-    def done(self, tool: str, text: str | None, *, structured: bool) -> dict[str, Json] | None:
+    def done(
+        self, tool: str, text: str | None, told: Callable[[str], str], *, structured: bool
+    ) -> dict[str, Json] | None:
         """What a call that is not carried out is answered with: `text`, else the tool's last result, else the
-        case's, else OK. None where the tool's answers have a schema that none of these is known to fit."""
+        case's, else OK, as it is `told`. None where the tool's answers have a schema that none of these is known to fit."""
         if text is None and tool in self._last:
             return self._last[tool]
         known = [OK, *self._results.get(tool, ())][-1]
         text = text or (known if isinstance(known, str) else dumps(known))
-        return None if structured else jsonrpc.text_result(text)
+        return None if structured else jsonrpc.text_result(told(text))
 
 
 Ask: TypeAlias = Callable[[Message], Awaitable[Message]]
@@ -285,7 +287,7 @@ class Calls:
             # Clients hold a result against the schema of any tool of that name, but not an error.
             answer = NOT_THERE if structured else meant.answer
             line = replace(line, held=[{"id": call, "name": name, "answer": answer}])
-            result = jsonrpc.text_result(answer, failed=structured)
+            result = jsonrpc.text_result(self._told(answer), failed=structured)
         if result is None and meant.own is not None:
             own = {"name": tool, "arguments": json.loads(meant.arguments)}
             if own != {"name": name, "arguments": arguments}:
@@ -314,7 +316,7 @@ class Calls:
             return jsonrpc.text_result(self._told(fault.answer, injected=True), failed=True), ""
         if fault.kind == "silent_no_op":
             structured = inside(self._tools, tool, "outputSchema") is not None
-            return self._memory.done(tool, fault.text, structured=structured), "no_answer_fits"
+            return self._memory.done(tool, fault.text, self._told, structured=structured), "no_answer_fits"
         if fault.kind == "stale_read" and reads:
             return self._memory.stale(tool, arguments), "nothing_older"
         # Of a call that was carried out and looks as if it were not: the client may repeat it.
@@ -328,6 +330,11 @@ class Calls:
         called, fault, found = pending.request, pending.fault, inside(answer, "result")
         tool, content = called["params"]["name"], inside(found, "content")
         self._memory.keep(tool, called["params"].get("arguments"), found, reads=self._reads(tool))
+        changed = False
+        for part in content if isinstance(content, list) else ():  # and so the memory has them
+            if isinstance(text := inside(part, "text"), str):
+                part["text"] = self._told(text)
+                changed |= part["text"] != text
         # A question back, or a task, is no result yet.
         if fault is not None and content is not None:
             line = replace(line, replaced=(Replaced(call=str(called["id"]), tool=tool, kind=fault.kind),))
@@ -336,12 +343,7 @@ class Calls:
                 answer.update(jsonrpc.result(called, jsonrpc.text_result(told, failed=True)))
             else:
                 before = content if isinstance(content, list) else []
-                found["content"] = [*before, {"type": "text", "text": fault.answer}]
-        changed = False
-        for part in content if isinstance(content, list) and not line.replaced else ():
-            if isinstance(text := inside(part, "text"), str):
-                part["text"] = self._told(text)
-                changed |= part["text"] != text
+                found["content"] = [*before, {"type": "text", "text": self._told(fault.answer)}]
         if isinstance(answer.get("error"), dict):
             line = replace(line, status=500, error=str(answer["error"].get("message"))[:1000])
         self._write(line, time.time())

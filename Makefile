@@ -104,7 +104,7 @@ test-lm-eval: env env-lm-eval  ## the benchmark as tasks of lm-eval: the same ve
 	RBTC_HARNESSES=1 $(BIN)/python -m pytest tests/eval/adapters/test_lm_eval.py
 
 env-verifiers: .venv-verifiers/.done  ## .venv-verifiers: verifiers, and our taskset for it
-test-verifiers: env env-verifiers  ## rows and live episodes as taskset of verifiers: its validation, and the same rewards
+test-verifiers: env env-verifiers  ## rows and live episodes as a taskset of verifiers: its validation, and the same rewards
 	RBTC_HARNESSES=1 $(BIN)/python -m pytest tests/eval/adapters/test_verifiers.py
 
 # make adapters-check RELEASE=out/robustbench-tc PART=episodes

@@ -19,6 +19,7 @@ from robustbench_tc.eval.prompts import OURS, Prompts
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.schema import Json, Sample
 
+from . import loopback
 from .loopback import Fault, LoopbackServer, error_body
 
 
@@ -83,34 +84,12 @@ def reply(name: str, found: tuple[str, AgentContext], model: str, words: Prompts
     """The agent's answer as a chat-completions reply."""
     mode, scene = found
     said = agents.reply(name, scene)
-    message: dict[str, Json] = {"role": "assistant", "content": said if isinstance(said, str) else None}
-    if isinstance(said, tuple) and mode == "prompt":
-        message["content"] = render_calls(said, words.output_format(scene.row))
-    elif isinstance(said, tuple):
-        names = wire.WireNames(scene.row.tools)
-        message["tool_calls"] = [
-            {
-                "id": f"call_{number}",
-                "type": "function",
-                "function": {"name": names.wire(call.name), "arguments": schema.dumps(call.parameters)},
-            }
-            for number, call in enumerate(said)
-        ]
-    count = len(str(message["content"] or "").split())
-    return {
-        "id": "chatcmpl-agent",
-        "object": "chat.completion",
-        "created": 0,
-        "model": model,
-        "choices": [
-            {
-                "index": 0,
-                "message": message,
-                "finish_reason": "tool_calls" if message.get("tool_calls") else "stop",
-            }
-        ],
-        "usage": {"prompt_tokens": 0, "completion_tokens": count, "total_tokens": count},
-    }
+    text, calls = (said, ()) if isinstance(said, str) else (None, said)
+    if text is None and mode == "prompt":
+        text, calls = render_calls(calls, words.output_format(scene.row)), ()
+    names = wire.WireNames(scene.row.tools)
+    native = [(names.wire(call.name), schema.dumps(call.parameters)) for call in calls]
+    return loopback.reply(text, native, model=model, usage=(0, len((text or "").split())))
 
 
 @contextmanager

@@ -21,7 +21,6 @@ from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.compute import cluster, parallel
 from robustbench_tc.compute.parallel import Workers
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, opening, record, session, verdicts
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.opening import Effort
@@ -35,7 +34,7 @@ from .eval import answered, small
 from .eval.test_vllm_backend import CALL
 from .loopback import LoopbackServer
 from .refusals import refuses
-from .test_parallel import checksums, part, rlla_source, training_build
+from .test_parallel import checksums, fails, part, rlla_source, training_build
 
 RAY = Workers(num_proc=2, engine="ray")
 
@@ -85,11 +84,6 @@ def test_results_come_in_order_from_other_processes(running: None) -> None:
 
 
 def test_what_the_work_raises_comes_out_as_it_was(running: None) -> None:
-    def fails(number: int) -> pa.Table:
-        if number == 3:
-            raise UserError("row 3 is broken")
-        return part(number)
-
     refuses(r"^row 3 is broken$", list, parallel.map_ordered(fails, range(8), RAY))
 
 

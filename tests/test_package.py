@@ -141,6 +141,7 @@ def test_the_wheel_works_where_it_is_installed(built: tuple[Path, Path], tmp_pat
     assert "100.0" in run("summary", "rbtc-quickstart/run")
     assert "wrote 8 files" in run("init", "demo")
     assert "rows in bench" in run("build", "--cases", "demo/cases.yaml", "--out", "bench")
+    assert (tmp_path / "bench" / "clean").is_dir()
 
 
 # --- the lock -------------------------------------------------------------------------------------------

@@ -81,13 +81,14 @@ def test_only_a_few_items_are_taken_before_their_results_are_wanted() -> None:
     results.close()  # type: ignore[attr-defined]
 
 
+def fails(number: int) -> pa.Table:
+    if number == 3:
+        raise UserError("row 3 is broken")
+    return part(number)
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_what_the_work_raises_comes_out(processes: int) -> None:
-    def fails(number: int) -> pa.Table:
-        if number == 3:
-            raise UserError("row 3 is broken")
-        return part(number)
-
     refuses("row 3 is broken", list, parallel.map_ordered(fails, range(8), Workers(num_proc=processes)))
 
 
@@ -290,6 +291,7 @@ def test_scores_are_the_same_bytes_on_any_number_of_processes(
         assert again.record.flagged["history_names_distractor"]["CD_AB"]["n"] > 0
     assert made == made[:1] * 3
     scores = pq.ParquetFile(folder.scores_path)
+    assert set(scores.read(["correct"])["correct"].to_pylist()) == {None, True, False}
     assert {scores.metadata.row_group(g).num_rows for g in range(scores.num_row_groups - 1)} == {250}
 
 

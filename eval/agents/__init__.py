@@ -2,7 +2,7 @@
 
 An agent is a pure function of the row it is asked about. Beside what it answers stands what that is worth
 (`right`), worked out from the gold alone and not by the scorers: a benchmark that tells the agents apart
-agrees with it on every single row. `agent_server.serving` puts one behind an OpenAI-compatible address.
+agrees with it on every single row.
 """
 
 from collections.abc import Mapping

@@ -39,7 +39,7 @@ def report(
     progress(f"reading {len(runs)} runs")
     with opened(runs, log_keys) as found:
         read = [one.read() for one in found]
-        live = bool(read[0].live)
+        live = any(one.live for one in read)
         marts, expected = ({}, None) if live else _asked(found, subset, allow_missing, dataset)
         progress("counting")
         made = build(

@@ -1,9 +1,12 @@
 """What the tests of evaluation share."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ..browsing import chromium
 from . import small
 
 
@@ -11,3 +14,9 @@ from . import small
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small release with every rule type; nobody changes it."""
     return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found

@@ -14,7 +14,7 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.io.numbers import number, typeset
 from robustbench_tc.schema import Sample
 
-from ..browsing import axe, chromium
+from ..browsing import axe
 from . import small
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
@@ -54,12 +54,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     api.report(runs, root / "out")
     return root / "out" / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 class Watched:

@@ -102,6 +102,16 @@ def test_a_log_becomes_a_plan_with_its_rates_and_words(tmp_path: Path) -> None:
     assert api.ground([log]).plan() == text
 
 
+def test_calls_that_fail_together_have_a_wider_interval(tmp_path: Path) -> None:
+    down, widths = "503 Service Unavailable", []
+    for each in ([(down, "ok", "ok", "ok", "ok")] * 40, [(down,) * 5] * 8 + [("ok",) * 5] * 32):
+        lines = [conversation(n, *answers[n % 5 :], *answers[: n % 5]) for n, answers in enumerate(each)]
+        (fault,) = api.ground([written(tmp_path / "l.jsonl", *lines)]).faults
+        assert (fault.met, fault.calls) == (40, 200)
+        widths.append(fault.high - fault.low)
+    assert widths[1] > 1.8 * widths[0]
+
+
 def test_what_always_comes_at_one_call_is_a_position(tmp_path: Path) -> None:
     lines = [conversation(n, "ok", "Error: timed out", "ok") for n in range(4)]
     (fault,) = api.ground([written(tmp_path / "l.jsonl", *lines, conversation(9, "ok"))]).faults

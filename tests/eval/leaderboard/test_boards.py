@@ -13,6 +13,7 @@ from robustbench_tc.eval.leaderboard.boards import Board, boards, front, p_of, p
 from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Submission, Verdicts
 from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
 from robustbench_tc.eval.leaderboard.status import Reasoned, Status, Vouched
+from robustbench_tc.eval.stats import significance
 from robustbench_tc.eval.stats.significance import fisher_p
 
 from .made import entries_of, entry
@@ -155,6 +156,14 @@ def test_marks_and_places_say_what_the_tests_say() -> None:
     assert not leader.not_behind
     assert any(row.not_behind for row in board.ranked), "made to be close"
     assert not board.ranked[-1].not_behind
+
+
+def test_among_many_models_the_first_ones_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(significance, "MOST_RANKED", 4)
+    entries = [one for one in entries_of(30, samples=8) if not one.defend]
+    ranked = board_of(entries, status_of(*entries)).ranked
+    assert len(ranked) > 20 and not any(row.places for row in ranked[4:])
+    assert all(row.places and row.places.last >= len(ranked) - 3 for row in ranked[:4])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The pages in Chromium, from files: axe, phone and dark, without script; and search, filters and order."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,12 @@ import pytest
 from robustbench_tc.eval.leaderboard import site
 from robustbench_tc.eval.leaderboard.status import Status, Vouched
 
-from ...browsing import axe, chromium
+from ...browsing import axe
 from .made import entries_of
 from .test_site import hostile, live_entry, some_of_all, status_of
 
 AXE = axe()
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from huggingface_hub import HfApi
 
 from robustbench_tc.errors import UserError
 
-from ...browsing import chromium, running
+from ...browsing import running
 from ...hub import WRITER, Hub
 from .conftest import RunOf
 
@@ -37,12 +37,6 @@ from .identity import CLIENT, SECRET, provider
 RESULTS = "acme/results"
 HOOK = "webhook-secret-0123456789"
 NOWHERE = "http://127.0.0.1:9"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from robustbench_tc.schema import Episode
 
 from ...conftest import Done
 from ...refusals import refuses
+from .. import small
 from . import purses
 
 
@@ -58,6 +59,14 @@ def test_the_page_shows_what_the_scores_say(run: Path, tmp_path: Path, rbtc: Cal
     assert "Content-Security-Policy" in html and "https:" not in html
 
 
+def test_live_runs_and_others_have_reports_of_their_own(run: Path, tmp_path: Path) -> None:
+    score(run, worlds=[str(purses.FILE)])
+    release = small.write(tmp_path / "release", small.rows("CD"))
+    rows = small.scored_run(tmp_path / "rows", release, "m", lambda row: {})
+    for both in ([rows, run], [run, rows]):
+        refuses("are runs of different datasets .*: report them apart", report, both)
+
+
 def test_what_models_write_stays_text(run: Path) -> None:
     shown = [
         msgspec.structs.replace(one, model="<script>alert(1)</script>", error="<img src=x onerror=1>")
@@ -95,7 +104,7 @@ def test_what_steers_a_terminal_or_turns_a_line_is_shown(run: Path, tmp_path: Pa
         assert not obeyed.search((tmp_path / "out" / name).read_text(encoding="utf-8")), name
     html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     calls = sum(len(reply.steps) for reply in episodes[0].replies)
-    assert html.count(seen) >= 4 + 3 * calls and calls
+    assert html.count(seen) >= 7 + len(episodes[0].replies) + 5 * calls and calls
     assert schema.loads((tmp_path / "out" / "report.json").read_bytes())["models"][0]["model"] == evil
 
 

@@ -91,7 +91,9 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
     lived: LiveFigures | None = None
     record = reading.record(folder / RECORD)
     if record.live is not (EPISODES in inputs):
-        raise Refused("record", "run.json is of no run with such a file: add the one that lies beside the file")
+        raise Refused(
+            "record", "run.json is of no run with such a file: add the one that lies beside the file"
+        )
     if EPISODES in inputs:
         if data.live is None:
             raise Refused("dataset", "this is a live run, and no live runs are taken here")

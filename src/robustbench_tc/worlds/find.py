@@ -59,7 +59,10 @@ def bfcl_python(given: str | None = None) -> str:
     try:
         done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        why = getattr(error, "strerror", None) or str(getattr(error, "stderr", None) or error).strip().split("\n")[-1]
+        why = (
+            getattr(error, "strerror", None)
+            or str(getattr(error, "stderr", None) or error).strip().split("\n")[-1]
+        )
         raise UserError(
             f"{python} does not run BFCL's world ({why[:80]}): run `make env-live`, or name another Python"
         ) from None

@@ -70,7 +70,8 @@ class Memory:
         self, tool: str, text: str | None, told: Callable[[str], str], *, structured: bool
     ) -> dict[str, Json] | None:
         """What a call that is not carried out is answered with: `text`, else the tool's last result, else the
-        case's, else OK, as it is `told`. None where the tool's answers have a schema that none of these is known to fit."""
+        case's, else OK, as it is `told`. None where the tool's answers have a schema that none of these is
+        known to fit."""
         if text is None and tool in self._last:
             return self._last[tool]
         known = [OK, *self._results.get(tool, ())][-1]

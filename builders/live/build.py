@@ -32,8 +32,8 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from ..build import write_config
-from ..marked import finished
 from ..rebuild import own_rows, report_in
+from ..report import finished
 from ..sources.fetch import resolve_root
 from ..sources.pins import LIVE_SOURCE, pins
 from . import bfcl

@@ -31,8 +31,7 @@ from robustbench_tc.worlds.faults import replaced
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from .pool import Leaf, keys, leaves, parsed
-from .probing import Prober
+from .probing import Leaf, Prober, keys, leaves, parsed
 from .trace import Trace, Traced, traced
 
 

@@ -9,7 +9,7 @@ import msgspec
 from robustbench_tc.io import templates
 from robustbench_tc.schema import LiveRow
 
-from ..marked import Report, add
+from ..report import Report, add
 from .placing import Skip
 
 

@@ -13,12 +13,11 @@ from typing import TypeVar
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.builders import errata_files
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Sample, record
 
-from . import generations
+from . import errata_files, generations
 from .build import BuildSpec, build
 from .report import BuildReport, Report
 from .sources import KnownIssue, Pool, Profile, needed_files, problems, rlla

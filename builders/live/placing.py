@@ -174,16 +174,6 @@ class Placed(msgspec.Struct, frozen=True):
     label: Label
 
 
-class Skip(msgspec.Struct, frozen=True):
-    """A task without a row of a kind."""
-
-    clean_id: str
-    type_code: str
-    world: str
-    reason: str
-    """A `Reason`; of a registry type that of its unit, or `registry.TAKES_GOLD`."""
-
-
 async def placed(
     worlds: Worlds, world: WorldType, row: LiveRow, kinds: tuple[Kind, ...], seed: int
 ) -> dict[Kind, Placed | Reason]:

@@ -19,7 +19,7 @@ from robustbench_tc.schema import Call, Ended, LiveRow, Sample, Step, Tool
 
 from . import wire
 from .defend import chain
-from .defend.base import Asking, Defence, Request, Said, Scene
+from .defend.chain import Asking, Defence, Request, Said, Scene
 from .live.carrying_out import CarryingOut
 from .record import Answer, Settings
 

@@ -14,8 +14,7 @@ from robustbench_tc.llm import Endpoint, Stats, native_model, need_any_llm, pars
 from . import agents, defend as defences, models, opening, record, request_settings
 from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
 from .data import Selection
-from .defend.base import Defence
-from .defend.chain import shown
+from .defend.chain import Defence, shown
 from .first_replies import Asked
 from .inputs import Dataset, Names, anchors, names_of
 from .live import defended, prompts as live_prompts

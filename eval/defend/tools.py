@@ -2,15 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import msgspec
 
 from robustbench_tc.schema import Call, Sample, Tool, dumps
 
+from .. import wire
 from ..record import Answer
-from .base import Asking, Defence, Model, Said, Scene, calling
+from .chain import Asking, Model, Said, Scene
 
 
 def with_tools(row: Sample, tools: Sequence[Tool]) -> Sample:
@@ -20,93 +21,84 @@ def with_tools(row: Sample, tools: Sequence[Tool]) -> Sample:
     return msgspec.structs.replace(row, tools=tuple(tools), gold_tool_index=None)
 
 
-class Dedupe(Defence):
-    """Equal names in a registry are somebody's mistake or somebody's attack: one of them is kept."""
+def _one_of_each(row: Sample, ranked: Iterable[tuple[int, Tool]]) -> Sample:
+    """The row with one tool of each name, the last of these places and tools."""
+    best = {tool.name: place for place, tool in ranked}
+    return with_tools(row, [tool for place, tool in enumerate(row.tools) if best[tool.name] == place])
 
-    code = "dedupe"
-    what = "Of tools with one name the described one is kept, of several the longest."
 
-    def before(self, row: Sample) -> Sample:
-        """The registry with each name once, at the place of the one that is kept."""
-        best: dict[str, int] = {}
-        for place, tool in enumerate(row.tools):
-            there = row.tools[best.setdefault(tool.name, place)]
-            if _weight(tool) > _weight(there):
-                best[tool.name] = place
-        kept = [tool for place, tool in enumerate(row.tools) if best[tool.name] == place]
-        return with_tools(row, kept)
+def deduped(row: Sample, way: str) -> Sample:
+    """The registry with each name once, at the place of the one that is kept: equal names are somebody's
+    mistake or somebody's attack."""
+    backwards = reversed([*enumerate(row.tools)])  # so that of equals the first is the last
+    return _one_of_each(row, sorted(backwards, key=lambda one: _weight(one[1])))
 
 
 def _weight(tool: Tool) -> tuple[bool, int]:
     return bool(tool.description.strip()), len(dumps(tool))
 
 
-class Namespace(Defence):
-    """What agent SDKs do where two servers offer one name: an error, the first of them, or prefixes."""
+WAYS = ("collision", "prefix", "first", "error")
+"""Of `namespace`: what agent SDKs do where two servers offer one name. collision: only equal names get a
+prefix; prefix: every name; first: the first of equal names is kept; error: a registry with equal names is not
+sent, so nothing is answered."""
 
-    code = "namespace"
-    what = "Equal names become different ones by their place, and are mapped back."
-    arguments = ("collision", "prefix", "first", "error")
-    """collision: only equal names get a prefix; prefix: every name; first: the first of equal names is kept;
-    error: a registry with equal names is not sent, so nothing is answered."""
 
-    def before(self, row: Sample) -> Sample:
-        """The registry with names that differ. The golden answers follow their tool: agents in this process
-        read them, no model does."""
-        if self.argument == "first":
-            unique = dict.fromkeys(tool.name for tool in row.tools)
-            return with_tools(row, [next(tool for tool in row.tools if tool.name == name) for name in unique])
-        names = self.names(row)
-        named = zip(row.tools, names, strict=True)
-        tools = tuple(msgspec.structs.replace(tool, name=name) for tool, name in named)
-        if self.argument == "error" or tools == row.tools:
-            return row
-        golden = tuple(
-            tuple(Call(_golden_name(call, row, names), call.parameters) for call in answer)
-            for answer in row.golden_answers
-        )
-        return msgspec.structs.replace(row, tools=tools, golden_answers=golden)
+def namespaced(row: Sample, way: str) -> Sample:
+    """The registry with names that differ. The golden answers follow their tool: agents in this process read
+    them, no model does."""
+    if way == "first":
+        return _one_of_each(row, reversed([*enumerate(row.tools)]))
+    names = _names(row, way)
+    named = zip(row.tools, names, strict=True)
+    tools = tuple(msgspec.structs.replace(tool, name=name) for tool, name in named)
+    if tools == row.tools:
+        return row
+    golden = tuple(
+        tuple(Call(_golden_name(call, row, names), call.parameters) for call in answer)
+        for answer in row.golden_answers
+    )
+    return msgspec.structs.replace(row, tools=tools, golden_answers=golden)
 
-    def names(self, row: Sample) -> list[str]:
-        """The name that each tool is shown under: of the k-th with its name, as if the k-th server had it."""
-        count, taken = Counter(tool.name for tool in row.tools), {tool.name for tool in row.tools}
-        seen: Counter[str] = Counter()
-        found = []
-        for tool in row.tools:
-            seen[tool.name] += 1
-            if self.argument in ("first", "error") or (
-                self.argument == "collision" and count[tool.name] == 1
-            ):
-                found.append(tool.name)
-                continue
-            server = seen[tool.name]
+
+def _names(row: Sample, way: str) -> list[str]:
+    """The name that each tool is shown under: of the k-th with its name, as if the k-th server had it."""
+    count, taken = Counter(tool.name for tool in row.tools), {tool.name for tool in row.tools}
+    seen: Counter[str] = Counter()
+    found = []
+    for tool in row.tools:
+        seen[tool.name] += 1
+        name, server = tool.name, seen[tool.name]
+        if way == "prefix" or (way == "collision" and count[name] > 1):
             while (name := f"server{server}__{tool.name}") in taken:  # somebody's tool is called so
                 server += 1
             taken.add(name)
-            found.append(name)
-        return found
+        found.append(name)
+    return found
 
-    def after(self, scene: Scene, model: Model) -> Asking:
-        """Calls by the names of the registry. A name that was never shown stays as it is."""
-        row = scene.row
-        twice = [name for name, count in Counter(tool.name for tool in row.tools).items() if count > 1]
-        if self.argument == "error" and twice:
-            answer = Answer(
-                id=row.id,
-                repeat=0,
-                number=len(scene.turns) + 1,
-                status="rejected",
-                error=f"duplicate_tools: {', '.join(twice)[:200]}",
-            )
-            return Said(answer, Said(answer))
-        said = yield from model(scene.turns)
-        pairs = zip(self.names(row), row.tools, strict=True)
-        back = {name: tool.name for name, tool in pairs if name != tool.name}
-        calls = scene.read(scene.shown, said.answer) if back and said.answer.status == "ok" else ()
-        if not any(call.name in back for call in calls):
-            return said.outer()
-        named = [Call(back.get(call.name, call.name), call.parameters) for call in calls]
-        return said.outer(calling(said.answer, named))
+
+def named_back(scene: Scene, model: Model, way: str) -> Asking:
+    """Calls by the names of the registry. A name that was never shown stays as it is."""
+    row = scene.row
+    twice = [name for name, count in Counter(tool.name for tool in row.tools).items() if count > 1]
+    if way == "error" and twice:
+        answer = Answer(
+            id=row.id,
+            repeat=0,
+            number=len(scene.turns) + 1,
+            status="rejected",
+            error=f"duplicate_tools: {', '.join(twice)[:200]}",
+        )
+        return Said(answer, Said(answer))
+    said = yield from model(scene.turns)
+    pairs = zip(_names(row, way), row.tools, strict=True)
+    back = {name: tool.name for name, tool in pairs if name != tool.name}
+    calls = scene.read(scene.shown, said.answer) if back and said.answer.status == "ok" else ()
+    if not any(call.name in back for call in calls):
+        return said.outer()
+    named = [Call(back.get(call.name, call.name), call.parameters) for call in calls]
+    # In the form of native calls: texts have no one form.
+    return said.outer(msgspec.structs.replace(said.answer, text=None, tool_calls=wire.native(named)))
 
 
 def _golden_name(call: Call, row: Sample, names: Sequence[str]) -> str:
@@ -150,30 +142,24 @@ MAX_DESCRIPTION = 20_000
 """Characters of a description that is read."""
 
 
-class Offers(Defence):
-    """Where two tools do the same, what they cost is all that is left to choose by."""
-
-    code = "offers"
-    what = "Prices and response times are read; of tools that are otherwise equal the worse offers leave."
-
-    def before(self, row: Sample) -> Sample:
-        """The registry without tools that an equal one beats in one respect and matches in the others."""
-        stated = [offer(tool) for tool in row.tools]
-        alike: dict[str, list[int]] = {}
-        for place, (tool, (rest, price, time)) in enumerate(zip(row.tools, stated, strict=True)):
-            if price is not None or time is not None:
-                alike.setdefault(dumps([rest, tool.parameters]), []).append(place)
-        worse = {
-            place
-            for places in alike.values()
-            for place in places
-            if any(_beats(stated[other][1:], stated[place][1:]) for other in places)
-        }
-        kept = [tool for place, tool in enumerate(row.tools) if place not in worse]
-        return with_tools(row, kept)
-
-
 Stated = tuple[Fraction | None, Fraction | None]
+
+
+def best_offers(row: Sample, way: str) -> Sample:
+    """The registry without tools that an equal one beats in one respect and matches in the others: where two
+    tools do the same, what they cost is all that is left to choose by."""
+    stated = [offer(tool) for tool in row.tools]
+    alike: dict[str, list[int]] = {}
+    for place, (tool, (rest, price, time)) in enumerate(zip(row.tools, stated, strict=True)):
+        if price is not None or time is not None:
+            alike.setdefault(dumps([rest, tool.parameters]), []).append(place)
+    worse = {
+        place
+        for places in alike.values()
+        for place in places
+        if any(_beats(stated[other][1:], stated[place][1:]) for other in places)
+    }
+    return with_tools(row, [tool for place, tool in enumerate(row.tools) if place not in worse])
 
 
 def offer(tool: Tool) -> tuple[str, Fraction | None, Fraction | None]:

@@ -17,8 +17,7 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, predictions, record, wire
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.defend import again, texts, tools
-from robustbench_tc.eval.defend.base import Defence, Request, Said
-from robustbench_tc.eval.defend.chain import budget, finished, reply, shown
+from robustbench_tc.eval.defend.chain import Defence, Request, Said, budget, finished, reply, shown
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.scripted import Scripted, parsed
@@ -211,7 +210,7 @@ def test_texts_that_are_added() -> None:
     assert shown(defend.parse(["hint"]), clean) == clean
     assert shown(defend.parse(["hint"]), TIMEOUT).injected_error == f"{TIMEOUT.injected_error}\n{texts.HINT}"
     twice = shown(defend.parse(["clarify"]), clean)
-    assert twice.messages[0].role == "system" and defend.DEFENCES["clarify"]().before(twice) == twice
+    assert twice.messages[0].role == "system" and shown(defend.parse(["clarify"]), twice) == twice
     marked = shown(defend.parse(["spotlight"]), TIMEOUT)
     assert marked.injected_error == texts.mark(TIMEOUT.injected_error or "")
     assert marked.messages[0] == Message("system", texts.RULE)
@@ -383,9 +382,9 @@ def test_a_chain_is_its_composition(words: list[str], replies: list[Answer], row
     """What is shown is one defence's after the other's; one that does nothing changes nothing anywhere."""
     chain, one_by_one = defend.parse(words), ROWS[row]
     for one in chain:
-        one_by_one = one.before(one_by_one)
+        one_by_one = one.before(one_by_one, one.way)
     assert shown(chain, ROWS[row]) == one_by_one
-    with_nothing = [*chain[:place], Defence(), *chain[place:]]
+    with_nothing = [*chain[:place], Defence("", ""), *chain[place:]]
     results = []
     for tried in (chain, with_nothing):
         steps, given_ = reply(tried, Scripted(ROWS[row], settings(*words)).scene()), iter(replies)

@@ -16,9 +16,8 @@ from robustbench_tc.eval import inputs
 from robustbench_tc.eval.inputs import Dataset, Names
 from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own import book, yaml
-from robustbench_tc.own.fields import Fields
 from robustbench_tc.own.limits import read_bytes
-from robustbench_tc.own.yaml import Node
+from robustbench_tc.own.yaml import Fields, Node
 from robustbench_tc.schema import Json, Sample
 
 HEADER = "X-RBTC-Session"

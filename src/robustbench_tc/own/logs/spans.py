@@ -16,8 +16,7 @@ from robustbench_tc.own.json_text import Unreadable, decode_text
 from robustbench_tc.own.limits import DEPTH
 from robustbench_tc.schema import Json
 
-from .chat import logged, name
-from .types import LoggedCall, Message, Role
+from .chat import LoggedCall, Message, Role, logged, name
 
 _MODEL = ("chat", "generate_content", "text_completion")
 _AGENT = ("invoke_agent", "invoke_workflow", "create_agent")

@@ -10,8 +10,7 @@ from robustbench_tc.errors import UserError, need_extra, unknown
 
 from .again import retried, validated, voted
 from .chain import Chain, Defence, budget
-from .texts import clarified, hinted, spotlighted
-from .tools import WAYS, best_offers, deduped, named_back, namespaced
+from .rows import WAYS, best_offers, clarified, deduped, hinted, named_back, namespaced, spotlighted
 
 DEFENCES: dict[str, Defence] = {
     one.code: one

@@ -15,8 +15,8 @@ from robustbench_tc.builders.live.build import LITE_KINDS, LiveSpec, prepared, r
 from robustbench_tc.builders.live.dataset import CONFIGS, RobustBenchTCLive
 from robustbench_tc.builders.live.placing import REPEATS, Reason, at_site, sites
 from robustbench_tc.builders.live.probing import Prober
-from robustbench_tc.builders.live.report import LiveReport
 from robustbench_tc.builders.live.trace import clean_rows, traced
+from robustbench_tc.builders.report import LiveReport
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import KINDS, LiveRow, features
 from robustbench_tc.seeding import rng

@@ -15,8 +15,7 @@ from aiohttp import ClientResponse, web
 from msgspec.structs import replace
 
 from robustbench_tc import schema
-from robustbench_tc.eval.defend import base as defences
-from robustbench_tc.eval.defend.chain import reply as chain_reply
+from robustbench_tc.eval.defend import chain as defences
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.schema import Json
 
@@ -102,7 +101,7 @@ class Handling:
         functions = [raw for raw in offered.entries if name_of(raw, flat) is not None]
         tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)
         row = replace(self.scene.row, messages=_UNSAID, tools=tools, injected_error=None)
-        asking = chain_reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
+        asking = defences.reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
         next(asking)  # the request that the model is asked anyway
         return asking
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from .chat import Chat, Split
+from .chat import Split
 from .plan import Refused
-from .rewrite import Offer
+from .rewrite import Chat, Offer
 from .scenes import inside
 from .sse import DONE
 
@@ -30,13 +30,11 @@ class Said(NamedTuple):
 class ChatCompletions:
     """`/chat/completions`."""
 
-    flat: bool = False
-    """Whether a tool's function stands in its entry itself."""
     done: bytes = DONE
     """What ends a stream."""
 
     def read(self, body: Chat) -> Chat:
-        """A request with its conversation in `messages`. Raises Refused."""
+        """A request with its conversation in `messages`, and tools as this API lists them. Raises Refused."""
         messages = body.get("messages")
         if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
             raise Refused("the body has no list of messages")
@@ -46,9 +44,9 @@ class ChatCompletions:
             raise Refused("'n' is not supported: ask for one reply")
         return body
 
-    def write(self, body: Chat, messages: list[Chat]) -> Chat:
-        """The request with this conversation."""
-        return {**body, "messages": messages}
+    def write(self, body: Chat) -> Chat:
+        """A request that `read` has read, in the API's own form."""
+        return body
 
     def said(self, parsed: Json) -> Said | None:
         """The reply that a body is; None for anything else."""

@@ -47,10 +47,6 @@ class Refused(Exception):
         self.status = status
 
 
-class NoSession(Refused):
-    """What should name a session does not."""
-
-
 def of_path(path: str) -> tuple[str | None, str]:
     """The name of the session that a path holds, and the path without it: `/v1/…`."""
     found = _PATH.fullmatch(path)
@@ -58,17 +54,16 @@ def of_path(path: str) -> tuple[str | None, str]:
 
 
 def parse(name: str) -> Session:
-    """A session by its name, `<case>.<repeat>`. Raises NoSession."""
+    """A session by its name, `<case>.<repeat>`. Raises Refused."""
     found = _NAME.fullmatch(name)
     if found is None or len(name) > MOST or not name.isprintable():
-        raise NoSession(
+        raise Refused(
             f"the session {name[:60]!r} is not written <case>.<repeat>, such as refund-17.0, in at most "
             f"{MOST} characters"
         )
     return Session(found[1], int(found[2]))
 
 
-TIMEOUT = "transient_timeout"
 EFFECTS = ("timeout_after_effect", "silent_no_op", "stale_read", "injected_instruction")
 """Kinds that decide whether a call is carried out: for the door in front of a server."""
 FAULT_KINDS = tuple(
@@ -84,8 +79,6 @@ MOST_TEXT = 4_000
 Word = Annotated[str, Meta(min_length=1)]
 Words = Annotated[tuple[Word, ...], Meta(min_length=1)]
 """A list that is left out where it is empty."""
-Position = Annotated[int, Meta(ge=1, le=100_000)]
-"""The number of a call."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,7 +88,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A transition type of the core, whose text takes the result's place; or one of EFFECTS."""
     rate: Annotated[float, Meta(gt=0, le=1)] | None = None
     """The share of calls, each drawn for itself."""
-    at: Annotated[tuple[Position, ...], Meta(min_length=1)] = ()
+    at: Annotated[tuple[Annotated[int, Meta(ge=1, le=100_000)], ...], Meta(min_length=1)] = ()
     """Or: the calls of a conversation, from 1."""
     tools: Words = ()
     """Only these; () for all."""
@@ -105,9 +98,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def answer(self) -> str:
         """What the call is answered with; of an injected instruction, what is added to the result."""
-        if self.text is not None:
-            return self.text
-        return taxonomy.injected_error(TIMEOUT if self.kind == "timeout_after_effect" else self.kind) or ""
+        kind = {"timeout_after_effect": "transient_timeout"}.get(self.kind, self.kind)
+        return self.text or taxonomy.injected_error(kind) or ""
 
     @property
     def mistake(self) -> str | None:

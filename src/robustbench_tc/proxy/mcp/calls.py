@@ -200,7 +200,7 @@ class Calls:
         del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
         if self._listing is None:
-            self._write(self._line(lists=tuple(self._tools)), time.time())
+            self._write(self._line(lists=list(self._tools)), time.time())
         self._listing = Listing(tools)
         plan = self._plan
         if (plan.types or plan.defend) and self._number >= plan.types_after:
@@ -362,8 +362,8 @@ class Calls:
     # The journal
 
     def _line(self, **more: Any) -> Exchange:
-        began, opening = time.time(), self._opening
-        return Exchange.of(self._session, self._number, door=MCP, began=began, opening=opening, **more)
+        began, opening, number = time.time(), self._opening, self._number
+        return Exchange.of(self._session, number=number, door=MCP, began=began, opening=opening, **more)
 
     def _write(self, line: Exchange, ended: float) -> None:
         if line.replies:

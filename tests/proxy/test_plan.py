@@ -14,7 +14,6 @@ from robustbench_tc.proxy.plan import (
     Plan,
     Refused,
     Session,
-    of_path,
     parse,
     parse_plan,
     read_plan,
@@ -146,10 +145,7 @@ def test_a_bench_is_looked_for_beside_the_plan(tmp_path: Path) -> None:
     refuses("there is no such file", read_plan, tmp_path / "none.yaml")
 
 
-def test_sessions_are_read_from_paths() -> None:
-    assert of_path("/s/refund-17.0/v1/chat/completions") == ("refund-17.0", "/v1/chat/completions")
-    assert of_path("/s/a%2Fb%20c.3/v1") == ("a/b c.3", "/v1")
-    assert of_path("/v1/models") == (None, "/v1/models")
+def test_sessions_are_read() -> None:
     assert parse("refund-17.0") == Session("refund-17", 0)
     assert parse("a.b.12") == Session("a.b", 12)
     assert str(parse("a.b.12")) == "a.b.12"
@@ -218,10 +214,10 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_full_journal_takes_no_more_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "MOST_BYTES", 240)
+    monkeypatch.setattr(journal, "MOST_BYTES", 350)
     kept = Journal(tmp_path / "j")
     for number in range(10):
         kept.write(Exchange(session="a.0", repeat=0, number=number + 1), NONE)
     assert [one.number for one in journal.read(tmp_path / "j")] == [1, 2, 3]
-    assert (tmp_path / "j").stat().st_size <= 240
+    assert (tmp_path / "j").stat().st_size <= 350
     refuses("choose another --journal", Journal, tmp_path)

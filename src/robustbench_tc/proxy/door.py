@@ -13,7 +13,7 @@ from . import rewrite
 from .chat import Held
 from .dialect import ChatCompletions
 from .exchange import Dialect, Handling
-from .journal import Exchange, Journal, Opened, digest
+from .journal import Exchange, Journal
 from .plan import Plan, Session, check
 from .relay import SILENCE_S, Relay, session_of
 from .responses import Responses
@@ -48,8 +48,7 @@ class Door(Relay):
         check(plan, tools=False)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        opened = Opened.of(plan, fingerprint, journal)
-        self.journal = Journal(journal, opened, by=digest(self.upstream.url))
+        self.journal = Journal(journal, plan, fingerprint=fingerprint, server=(self.upstream.url,))
         self.held = Held(journal)
         self._say = say
         self._said: set[str] = set()

@@ -100,24 +100,6 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     types: tuple[str, ...] = ()
     defend: tuple[str, ...] = ()
 
-    @staticmethod
-    def of(plan: Plan, fingerprint: str | None, journal: Path | None) -> "Opened":
-        """What a plan does to which dataset, for the first line of that journal."""
-        bench = plan.bench
-        if bench is not None and Path(bench).is_dir():
-            bench = os.path.relpath(Path(bench).resolve(), (journal or Path("x")).resolve().parent)
-        return Opened(
-            bench=bench,
-            fingerprint=fingerprint,
-            types=plan.types,
-            defend=plan.defend,
-        )
-
-
-def digest(*words: str) -> str:
-    """What a door stands before, without its words."""
-    return hashlib.sha256(repr(words).encode()).hexdigest()[:12]
-
 
 class Called(TypedDict):
     """A call among what a model said."""
@@ -210,12 +192,27 @@ class Exchange(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Journal:
     """Writes lines, beside other doors' journals of the same file."""
 
-    def __init__(self, path: Path | None, opened: Opened | None = None, *, by: str = "") -> None:
-        """Adds to the file at `path`. None: keeps nothing. `opened` stands in the first line, `by` in all."""
-        self._opened, self._by = opened, by
+    def __init__(
+        self,
+        path: Path | None,
+        plan: Plan | None = None,
+        *,
+        fingerprint: str | None = None,
+        server: Sequence[str] = (),
+    ) -> None:
+        """Adds to the file at `path`. None: keeps nothing. `fingerprint`: of the plan's dataset. `server`:
+        what the door stands before, by its address or its folder and command."""
+        self._by = hashlib.sha256(repr(tuple(server)).encode()).hexdigest()[:12]
+        self._opened: Opened | None = None
         self._file: int | None = None
         if path is None:
             return
+        if plan is not None:
+            bench = plan.bench
+            if bench is not None and Path(bench).is_dir():
+                bench = os.path.relpath(Path(bench).resolve(), path.resolve().parent)
+            found = bench and fingerprint
+            self._opened = Opened(bench=bench, fingerprint=found, types=plan.types, defend=plan.defend)
         path.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
             raise UserError(_NOT_OURS.format(path))

@@ -1,10 +1,8 @@
 """Sessions, and the plan of a door: one YAML file, read once, every mistake named with its line."""
 
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
-from urllib.parse import unquote
 
 import msgspec
 from msgspec import Meta
@@ -15,17 +13,15 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.inputs import Dataset, Names
 from robustbench_tc.llm.wire_names import safe_name
-from robustbench_tc.own import book, yaml
+from robustbench_tc.own import yaml
 from robustbench_tc.own.fields import Fields
 from robustbench_tc.own.limits import read_bytes
 from robustbench_tc.own.yaml import Node
-from robustbench_tc.schema import Json, Sample
 
 HEADER = "X-RBTC-Session"
 MOST = 1_000
 """Characters of a session's name."""
 
-_PATH = re.compile(r"/s/([^/]*)(/v1(?:/.*)?)", re.DOTALL)
 _NAME = re.compile(r"(.+)\.(0|[1-9]\d{0,8})", re.DOTALL | re.ASCII)
 
 
@@ -45,12 +41,6 @@ class Refused(Exception):
     def __init__(self, said: str, status: int = 400) -> None:
         super().__init__(said)
         self.status = status
-
-
-def of_path(path: str) -> tuple[str | None, str]:
-    """The name of the session that a path holds, and the path without it: `/v1/…`."""
-    found = _PATH.fullmatch(path)
-    return (unquote(found[1]), found[2]) if found else (None, path)
 
 
 def parse(name: str) -> Session:
@@ -244,33 +234,27 @@ def _type(fields: Fields, plan: Plan, node: Node) -> str:
     return code
 
 
-class Planned(NamedTuple):
-    """A plan, and what is known of its dataset."""
-
-    plan: Plan
-    rows: tuple[Sample, ...] = ()
-    fingerprint: str | None = None
-    results: Mapping[str, Mapping[str, Sequence[Json]]] = {}
-    """What the tools of own cases answer, in turn: by clean id and tool."""
-
-
-def planned(path: Path, *, allow_writes: bool = False, defend: Names = ()) -> Planned:
-    """The plan of a file; `defend`: in place of its own defences. Raises UserError."""
+def planned(path: Path, *, allow_writes: bool = False, defend: Names = ()) -> tuple[Plan, Dataset]:
+    """The plan of a file with its dataset, which is empty where it names none; `defend`: in place of its own
+    defences. Raises UserError."""
     plan = read_plan(path)
     chain = tuple(inputs.names_of(defend)) or plan.defend
     plan = replace(plan, allow_writes=plan.allow_writes or allow_writes, defend=chain)
-    return Planned(plan) if plan.bench is None else of_dataset(plan, inputs.load_samples(plan.bench))
+    if plan.bench is None:
+        return plan, Dataset(name="", rows=())
+    data = inputs.load_samples(plan.bench)
+    return with_tools(plan, data), data
 
 
-def of_dataset(plan: Plan, data: Dataset) -> Planned:
-    """The plan with what the dataset says of own tools: by their names, and as an agent registers them."""
-    found = book.read(Path(data.name))
-    plan = replace(plan, bench=data.name)
-    if found is None:
-        return Planned(plan, data.rows, data.fingerprint())
-    plan = replace(
+def with_tools(plan: Plan, data: Dataset) -> Plan:
+    """The plan for the dataset, with what that says of own tools: by their names, and as an agent registers
+    them."""
+    reads, repeats = (), ()
+    if data.book is not None:
+        reads, repeats = data.book.read_only, data.book.idempotent
+    return replace(
         plan,
-        read_only=(*plan.read_only, *found.read_only, *map(safe_name, found.read_only)),
-        idempotent=(*plan.idempotent, *found.idempotent, *map(safe_name, found.idempotent)),
+        bench=data.name,
+        read_only=(*plan.read_only, *reads, *map(safe_name, reads)),
+        idempotent=(*plan.idempotent, *repeats, *map(safe_name, repeats)),
     )
-    return Planned(plan, data.rows, data.fingerprint(), found.results)

@@ -3,9 +3,11 @@
 import asyncio
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 import aiohttp
 from aiohttp import web
@@ -13,7 +15,8 @@ from aiohttp import web
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, dumps
 
-from .plan import HEADER, Plan, Refused, Session, of_path, parse
+from .plan import HEADER, Plan, Refused, Session, parse
+from .scenes import inside
 from .sse import MOST
 from .upstream import OURS, THEIRS, Upstream, UpstreamError, passed
 
@@ -21,6 +24,8 @@ SILENCE_S = 600.0
 
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
+_PATH = re.compile(r"(?:/s/([^/]*))?(/v1(?:/.*)?)", re.DOTALL)
+_TWICE = re.compile(r"/v1/v1(?:/|$)")
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 
 
@@ -32,7 +37,7 @@ def refusal(said: str, status: int) -> web.Response:
     return web.Response(status=status, body=dumps(body).encode(), content_type="application/json")
 
 
-class Relay:
+class Relay(ABC):
     """Passes requests on to one server, and its replies back."""
 
     def __init__(self, upstream: str, *, silence_s: float = SILENCE_S) -> None:
@@ -66,24 +71,22 @@ class Relay:
     def _route(self, request: web.Request) -> tuple[str | None, str]:
         """The session that a request's path names, and the path behind `/v1`."""
         raw = request.rel_url.raw_path
-        name, path = of_path(raw)
-        twice = path == "/v1/v1" or path.startswith("/v1/v1/")
-        if _UP.search(raw) or twice or not (path == "/v1" or path.startswith("/v1/")):
+        found = _PATH.fullmatch(raw)
+        twice = found is not None and _TWICE.match(found[2])
+        if found is None or twice or _UP.search(raw):
             what = "has /v1 twice" if twice else "is not below /v1"
             place = f"http://{request.host}"
             raise Refused(
                 f"the path {raw[:100]} {what}: the base URL is {place}/v1, or {place}/s/<case>.<repeat>/v1",
                 404,
             )
-        return name, path.removeprefix("/v1")
+        return found[1] and unquote(found[1]), found[2].removeprefix("/v1")
 
+    @abstractmethod
     async def exchange(
         self, request: web.Request, name: str | None, path: str, body: bytes
     ) -> web.StreamResponse:
-        """One request and its reply. A plan's door does more here."""
-        if name is not None:
-            parse(name)
-        return await self.passed_on(request, path, body)
+        """One request, under the name of its session, and its reply. Raises Refused."""
 
     async def passed_on(
         self, request: web.Request, path: str, body: bytes, kept: bytearray | None = None
@@ -175,6 +178,6 @@ async def _started(runner: web.AppRunner, port: int) -> None:
 
 def error_of(body: Json) -> str:
     """The message of an error object, for the journal; "" where there is none."""
-    error = body.get("error") if isinstance(body, dict) else None
+    error = inside(body, "error")
     said = error.get("message") if isinstance(error, dict) else error
     return said[:1000] if isinstance(said, str) else ""

@@ -145,7 +145,15 @@ def score(
     notes: list[str] = []
     lines = read(path, notes.append)
     exchanges = as_replies(lines)
-    _check(path, exchanges)
+    if not any(one.row is not None for one in exchanges):
+        reasons = counts(Counter(one.skipped for one in exchanges if one.skipped is not None))
+        why = "its plan names no dataset (`bench:`), so nothing says which calls are right"
+        if reasons:
+            why = f"no request got a row of the plan's dataset ({reasons})"
+        raise UserError(
+            f"{path} cannot be scored: {why}; `rbtc proxy explain {path}` shows its calls, errors and "
+            "recoveries"
+        )
     opened = [one.opened for one in lines if one.opened is not None]
     data = _dataset(path, opened, dataset)
     with path.open("rb") as file:
@@ -170,39 +178,23 @@ def score(
     begun = [row for row in data.rows if row.id in by_row]
     defend = next((one.defend for one in opened if one.defend), ())
     settings = replace(settings, selection=_selection(data, begun), repeat=repeats, defend=defend)
-    hashes = data.hashes
     made = [
         predictions.combine(
-            row, hashes[row.id], settings, *(replace(answer, repeat=number) for answer in one.answers)
+            row, data.hashes[row.id], settings, *(replace(answer, repeat=number) for answer in one.answers)
         )
         for row in begun
         for number, one in enumerate(by_row[row.id][:repeats])
     ]
-    folder = record.start(
-        out or record.default_place(settings.model, "fc", "-door"), data, settings, len(begun) * repeats
-    )
+    place, expected = out or record.default_place(settings.model, "fc", "-door"), len(begun) * repeats
+    folder = record.start(place, data, settings, expected)
     folder.notes += [*notes, *_unseen(by_row, data, lines)]
-    folder.record.settings, folder.record.expected = settings, len(begun) * repeats
+    folder.record.settings, folder.record.expected = settings, expected
     folder.record.left_out = data.left_out | _left_out(data, exchanges, opened, by_row, repeats)
     predictions.leave(folder, made)
     verdicts.score_file(folder, data)
-    reasons = Counter(one.error or "" for one in made if one.status == "request_error")
-    if absent := folder.record.expected - len(made):
-        reasons[f"fewer than {repeats} attempts"] = absent
-    return Scored(folder, len(made), dict(reasons.most_common()))
-
-
-def _check(path: Path, exchanges: Sequence[Exchange]) -> None:
-    """Raises UserError where no case is among what models, or MCP clients, did."""
-    if any(one.row is not None for one in exchanges):
-        return
-    reasons = Counter(one.skipped for one in exchanges if one.skipped is not None)
-    why = "its plan names no dataset (`bench:`), so nothing says which calls are right"
-    if reasons:
-        why = f"no request got a row of the plan's dataset ({counts(reasons)})"
-    raise UserError(
-        f"{path} cannot be scored: {why}; `rbtc proxy explain {path}` shows its calls, errors and recoveries"
-    )
+    failures = Counter(one.error or "" for one in made if one.status == "request_error")
+    failures[f"fewer than {repeats} attempts"] = expected - len(made)
+    return Scored(folder, len(made), dict((+failures).most_common()))
 
 
 def _unseen(by_row: Mapping[str, Sequence[Attempt]], data: Dataset, lines: Iterable[Exchange]) -> list[str]:
@@ -253,11 +245,9 @@ def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:
 
 def _selection(data: Dataset, begun: Sequence[Sample]) -> Selection:
     """As few words as select these rows."""
-    wanted = {row.id for row in begun}
-    for one in (Selection(), Selection(types=tuple(dict.fromkeys(row.type_code for row in begun)))):
-        if {row.id for row in data.select(one)} == wanted:
-            return one
-    return Selection(ids=tuple(row.id for row in begun))
+    types, ids = dict.fromkeys(row.type_code for row in begun), tuple(row.id for row in begun)
+    shortest = (Selection(), Selection(types=tuple(types)), Selection(ids=ids))
+    return next(one for one in shortest if [row.id for row in data.select(one)] == [*ids])
 
 
 def _left_out(
@@ -268,8 +258,8 @@ def _left_out(
     repeats: int,
 ) -> dict[str, int]:
     """What the run does not hold, by reason: rows, attempts and sessions."""
-    types = {code for one in opened for code in one.types}
-    types = types or {tries[0].row.type_code for tries in by_row.values()}
+    asked = {tries[0].row.type_code for tries in by_row.values()}
+    types = {code for one in opened for code in one.types} or asked
     with_row = {one.session for one in exchanges if one.row is not None}
     skipped = {one.session: one.skipped for one in exchanges if one.session not in with_row and one.skipped}
     found = Counter(f"session without its row: {reason}" for reason in skipped.values())

@@ -20,7 +20,7 @@ from robustbench_tc.eval.inputs import Names
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
-from ..journal import MCP, NONE, Exchange, Journal, Opened, Replaced, digest
+from ..journal import MCP, NONE, Exchange, Journal, Replaced
 from ..plan import EFFECTS, Fault, Plan, Session, check, planned
 from ..scenes import Scenes, clean_ids, inside
 from . import jsonrpc
@@ -108,10 +108,10 @@ def door_of(
     plan: Path, server: Sequence[str], *, allow_writes: bool, defend: Names = (), journal: Path | None
 ) -> Door:
     """A door of a plan's file before one server: its address, or its folder and command. Raises UserError."""
-    found = planned(plan, allow_writes=allow_writes, defend=defend)
-    check(found.plan, tools=True)
-    kept = Journal(journal, Opened.of(found.plan, found.fingerprint, journal), by=digest(*server))
-    return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
+    found, data = planned(plan, allow_writes=allow_writes, defend=defend)
+    check(found, tools=True)
+    kept = Journal(journal, found, fingerprint=data.fingerprint(), server=server)
+    return Door(found, Scenes(found, data.rows), kept, data.results)
 
 
 @dataclass

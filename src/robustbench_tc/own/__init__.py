@@ -1,6 +1,6 @@
 """A user's own tools and requests, as his files say them: what `rbtc build --cases` and `rbtc lint` read.
 
-    limits     how large and how deep a file may be
+    files      how large and how deep a file may be, and strict JSON
     tools      tool lists in four shapes (OpenAI, MCP's tools/list, Anthropic, plain JSON) as one
     yaml       YAML 1.2 with line numbers, safe and bounded
     cases      what a case is, and what somebody decided about one that was proposed

@@ -15,7 +15,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, Tool
 
-from .limits import LARGE, read_bytes
+from .files import LARGE, read_bytes
 
 ChatMessage: TypeAlias = dict[str, Json]
 """An OpenAI chat message: role, content, and on earlier turns `tool_calls` and `tool_call_id`."""

@@ -20,9 +20,8 @@ from robustbench_tc.schema import Json, Tool, dumps
 from ..eval.score import matchers
 from ..eval.score.matchers import pattern_examples, subschemas
 from .cases import PROBLEM, PROPOSED_BY, OwnTool
+from .files import BYTES, Unreadable, decode_text
 from .gold import declared
-from .json_text import Unreadable, decode_text
-from .limits import BYTES
 from .logs.proposals import Proposal, as_json, case_files, fits, plain
 from .read import Checker
 

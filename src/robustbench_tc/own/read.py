@@ -24,7 +24,7 @@ from .cases import (
     fingerprint,
     read_reviews,
 )
-from .limits import read_bytes
+from .files import read_bytes
 from .tools import Names, read_tools
 from .yaml import Fields, Node
 

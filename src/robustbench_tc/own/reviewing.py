@@ -17,8 +17,8 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Json
 
 from . import yaml
-from .cases import PROBLEM, PROPOSED_BY, Decision, OwnTool, Review, Reviews, fingerprint, place, read_reviews
-from .limits import read_bytes
+from .cases import PROBLEM, PROPOSED_BY, Decision, Review, fingerprint, place, read_reviews
+from .files import read_bytes
 from .logs.proposals import as_json
 from .read import Checker, read_cases
 
@@ -50,12 +50,6 @@ class Reviewing:
         """`by`: who decides; default: the user's name. Raises UserError for a file that cannot be read."""
         self.path = path
         self.by = by or _user()
-        self.tools: tuple[OwnTool, ...] = ()
-        self._cases: dict[str, Proposed] = {}
-        self._reviews: Reviews = {}
-        self._bytes = b""
-        self._data: dict[str, Json] = {}
-        self.hand_written: set[str] = set()
         self.read()
 
     def read(self) -> None:
@@ -65,7 +59,8 @@ class Reviewing:
         self._bytes = read_bytes(self.path, "a cases file")
         root = yaml.load(self._bytes, str(self.path))
         self._data = root.data()
-        self._cases = {}
+        self._cases: dict[str, Proposed] = {}
+        self.hand_written = set[str]()
         entries = root.value["cases"].value
         ends = [entry.line for entry in entries[1:]]
         later = [line for line in root.keys.values() if line > entries[-1].line]

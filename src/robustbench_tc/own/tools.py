@@ -12,9 +12,9 @@ import msgspec
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json, Tool
 
-from . import json_text, schemas
+from . import files, schemas
 from .cases import OwnTool
-from .limits import read_bytes
+from .files import read_bytes
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 _PLAIN_TYPES = (None, "function", "custom")
@@ -29,7 +29,7 @@ def read_tools(path: Path) -> tuple[OwnTool, ...]:
 
 def parse_tools(data: bytes, prefix: str, where: str) -> tuple[OwnTool, ...]:
     """The tools of a JSON text. `where` names it in errors."""
-    entries = _entries(json_text.values(data, where), where)
+    entries = _entries(files.values(data, where), where)
     if not entries:
         raise UserError(f"{where}: lists no tools")
     return tuple(_tool(entry, place, prefix, where) for place, entry in enumerate(entries))

@@ -18,7 +18,7 @@ import yaml
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .limits import DEPTH
+from .files import DEPTH
 
 NODES = 5_000_000
 """Values in all, those that aliases repeat included."""

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from robustbench_tc.own.cases import OwnTool
-from robustbench_tc.own.json_text import Unreadable, decode_text
+from robustbench_tc.own.files import Unreadable, decode_text
 from robustbench_tc.schema import Json
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -127,7 +127,7 @@ def read_messages(entries: Json) -> tuple[Message, ...]:
             if kind == "reasoning" and "role" not in entry:
                 continue
             if kind == "function_call" and "role" not in entry:
-                call = _call(entry, entry.get("call_id"))
+                call = read_call(entry, entry.get("call_id"))
                 if joins:
                     calls = (*found[-1].calls, call)
                     found[-1] = msgspec.structs.replace(found[-1], calls=calls)
@@ -170,14 +170,15 @@ def _calls(entry: dict[str, Any]) -> Iterator[LoggedCall]:
                 raise Unreadable("a tool call is not an object")
             if not isinstance(call.get("function"), dict):
                 raise Unreadable("a tool call has no 'function'")
-            yield _call(call["function"], call.get("id"))
+            yield read_call(call["function"], call.get("id"))
     if (old := entry.get("function_call")) is not None:
         if not isinstance(old, dict):
             raise Unreadable("'function_call' is not an object")
-        yield _call(old, None)
+        yield read_call(old, None)
 
 
-def _call(body: dict[str, Any], given: Json) -> LoggedCall:
+def read_call(body: dict[str, Any], given: Json) -> LoggedCall:
+    """A call whose id is given beside it. Raises Unreadable."""
     called = body.get("name")
     if not isinstance(called, str) or not called.strip():
         raise Unreadable("a call has no name")

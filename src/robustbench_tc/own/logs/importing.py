@@ -12,7 +12,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import PROBLEM
-from robustbench_tc.own.limits import BYTES
+from robustbench_tc.own.files import BYTES
 from robustbench_tc.own.read import Checker
 from robustbench_tc.own.tools import parse_tools, read_tools
 from robustbench_tc.schema import Json
@@ -27,7 +27,7 @@ NOTE = "Proposed by logs. Names and addresses of people were not removed."
 SHOWN = 10
 """Refused lines that are shown."""
 FILES = 20
-"""Times `limits.BYTES`: what an import writes at most."""
+"""Times `files.BYTES`: what an import writes at most."""
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Any
 from robustbench_tc.eval.score import matchers
 from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own.cases import PROBLEM, PROPOSED_BY, OwnTool, fingerprint
-from robustbench_tc.own.json_text import Unreadable, decode_text
+from robustbench_tc.own.files import Unreadable, decode_text
 from robustbench_tc.schema import Json
 
 from .chat import Conversation, LoggedCall, Message

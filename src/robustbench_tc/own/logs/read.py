@@ -8,15 +8,16 @@ from typing import Any
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import OwnTool
-from robustbench_tc.own.json_text import (
+from robustbench_tc.own.files import (
+    BYTES,
     HOOKS,
     Unreadable,
     after_blanks,
     check_depth,
     check_surrogates,
     decode,
+    size_of,
 )
-from robustbench_tc.own.limits import BYTES, size_of
 from robustbench_tc.own.tools import parse_tools
 from robustbench_tc.schema import Json
 

@@ -19,8 +19,7 @@ import msgspec
 from robustbench_tc.schema import Call, Ended, LiveRow, Sample, Step
 
 from . import wire
-from .defend import chain
-from .defend.chain import Asking, Request, Said
+from .defend.chain import Asking, Request, Said, finished, reply
 from .live.carrying_out import CarryingOut
 from .live.world_env import World
 from .prompts import OURS, Prompts
@@ -106,7 +105,7 @@ class Dialogue:
         self.number += 1
         self._asked = []
         self._scene = self.env.scene()
-        self._steps: Asking = chain.reply(self.env.chain, self._scene)
+        self._steps: Asking = reply(self.env.chain, self._scene)
         self._advance(None)
 
     def _advance(self, answer: Answer | None) -> None:
@@ -119,7 +118,7 @@ class Dialogue:
             said: Said = end.value
         self._request = None
         if self.env.chain:
-            said = chain.finished(said, self._scene, self._asked, repeat=self.repeat, number=self.number)
+            said = finished(said, self._scene, self._asked, repeat=self.repeat, number=self.number)
         self.doing = self.env.take(said, self._asked)
         if self.doing is None:
             self._next_moment()

@@ -14,6 +14,7 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts.calls import render_calls
@@ -369,8 +370,7 @@ def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
         lines[settings().key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
     with Store(tmp_path / "journal.jsonl") as journal:
         journal.extend(lines)
-        found = predictions.kept(journal, row, settings(), 0)
-    assert found is None and wire.answered(row) == 9
+        assert [*finished(journal, [row], settings())] == [] and wire.answered(row) == 9
 
 
 def test_the_audit_of_predictions_knows_rows_that_a_result_answers(release: Path, tmp_path: Path) -> None:

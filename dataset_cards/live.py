@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc import __version__, schema, taxonomy
-from robustbench_tc.builders.live.report import LiveReport
+from robustbench_tc.builders.report import LiveReport
 from robustbench_tc.dataset_cards.citation import paper_bibtex
 from robustbench_tc.io import parquet
 from robustbench_tc.live_types import config_of, type_code

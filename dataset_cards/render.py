@@ -9,8 +9,7 @@ from collections import Counter
 import jinja2
 
 from robustbench_tc import __version__, sources, taxonomy
-from robustbench_tc.builders.live.report import LiveReport
-from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.builders.report import BuildReport, LiveReport
 from robustbench_tc.dataset_cards.citation import paper_bibtex
 from robustbench_tc.io import templates
 from robustbench_tc.schema import GOLD_NOT_STATED

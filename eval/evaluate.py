@@ -9,16 +9,16 @@ from typing import Self
 from robustbench_tc.io import parquet
 from robustbench_tc.worlds.handle import WorldType
 
-from . import agents, growth, reasons, record, reuse as reusing, session, verdicts
+from . import agents, growth, reasons, record, session, verdicts
 from .data import Selection
+from .dialogue import begin
 from .dry_run import DryRun, dry_run
 from .inputs import Dataset
 from .journal import Lines, replay
 from .live.inputs import LiveData, world_types
-from .opening import Effort
 from .record import RunFolder
 from .run import Progress
-from .who import Who
+from .who import Effort, Who
 
 
 @dataclass(kw_only=True)
@@ -68,12 +68,12 @@ class Evaluation:
         usual = record.default_place(who.name, who.mode, who.suffix, live=isinstance(data, LiveData))
         path = usual if out is None else Path(out)
         others = [Path(one) for one in ([reuse] if isinstance(reuse, str | Path) else reuse)]
-        reusing.check(others, settings, path)
+        session.check_reuse(others, settings, path)
         if fresh and not dry and os.path.lexists(path):
             record.discard(path, discard_changes=discard_changes)
         folder = record.start(path, data, settings, len(rows) * repeat, dry=dry)
         if not dry:
-            reusing.take(folder, data, selection, others)
+            session.reuse(folder, data, selection, others)
         folder.notes += who.notes
         return cls(
             folder=folder,
@@ -150,10 +150,10 @@ class Evaluation:
         folder, settings = self.folder, self.folder.record.settings
         there = Lines.of(folder.journal_path)
         todo = [
-            session.begin(row, settings, repeat, words=self.who.words)
+            begin(row, settings, repeat, words=self.who.words)
             for repeat in range(settings.repeat)
             for row in session.sample_by_sample(self.data.select(self.selection))
-            if not replay(there, session.begin(row, settings, repeat))
+            if not replay(there, begin(row, settings, repeat))
         ]
         return dry_run(todo, settings, self.who.settings.price)
 

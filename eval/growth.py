@@ -35,14 +35,10 @@ def _ids(data: Data[Any], selections: Iterable[Selection]) -> frozenset[str]:
 
 def joined(data: Data[Any], there: Sequence[Selection], here: Selection) -> tuple[Selection, ...]:
     """As few selections as give the rows of all: one where it does alone, `Selection()` for every row."""
-    found = {one: _ids(data, [one]) for one in (here, *there)}
-    every = frozenset[str]().union(*found.values())
-    if len(every) == len(data.rows):
+    found = {_ids(data, [one]): one for one in (*there, here)}
+    if len(frozenset[str]().union(*found)) == len(data.rows):
         return (Selection(),)
-    if alone := next((one for one, ids in found.items() if ids == every), None):
-        return (alone,)
-    wanted = dict.fromkeys((*there, here))
-    return tuple(one for one in wanted if not any(found[one] < ids for ids in found.values()))
+    return tuple(one for ids, one in found.items() if not any(ids < others for others in found))
 
 
 def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:

@@ -16,12 +16,13 @@ from robustbench_tc.io.resolve import resolve_dataset, version_of
 from robustbench_tc.own.book import Book, read as read_book
 from robustbench_tc.schema import TASKS, Json, LiveRow, Sample, Tool
 
-from . import needs_no_reading, paper_layout
+from . import paper_layout
+from .agents import blind
+from .agents.blind import TypeFigures
 from .data import Data, Row, Selection
 from .live import inputs as live_inputs
 from .live.inputs import LiveData
 from .live.row_check import mistake
-from .needs_no_reading import TypeFigures
 
 Kind = TypeVar("Kind", bound=Data[Any])
 
@@ -53,9 +54,9 @@ class Dataset(Data[Sample], frozen=True, kw_only=True, dict=True):
 
     def needs_no_reading(self) -> tuple[TypeFigures, ...]:
         """How far one gets without the request: by the dataset's audit, else counted in the rows."""
-        if self.audited or len(self.rows) > needs_no_reading.COUNTED:
+        if self.audited or len(self.rows) > blind.COUNTED:
             return self.audited
-        return needs_no_reading.counted(self.rows)
+        return blind.counted(self.rows)
 
     def hash_of(self, row_id: str) -> str | None:
         """Its `content_hash`, if there is such a row."""
@@ -188,7 +189,7 @@ def _load_release(folder: Path, name: str, revision: str | None) -> Dataset:
         revision=revision,
         version=version_of(folder),
         rows=tuple(rows),
-        audited=needs_no_reading.audited(folder, Counter(row.type_code for row in rows)),
+        audited=blind.audited(folder, Counter(row.type_code for row in rows)),
         book=read_book(folder),
     )
 

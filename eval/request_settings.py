@@ -174,13 +174,6 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
     return {name: value for name, value in found.items() if value is not None}  # null leaves a default out
 
 
-def by_name(value: Json) -> Json:
-    """JSON with the names of every object sorted: equal for equal settings, in whatever order they came."""
-    if isinstance(value, dict):
-        return {name: by_name(value[name]) for name in sorted(value)}
-    return [by_name(one) for one in value] if isinstance(value, list | tuple) else value
-
-
 def json_object(what: str, value: Any) -> dict[str, Json]:
     """A JSON object; raises UserError for what JSON cannot say."""
     try:

@@ -20,9 +20,9 @@ from robustbench_tc.io import parquet
 from robustbench_tc.own.book import read as read_book
 from robustbench_tc.schema import Sample, Tool
 
-from . import needs_no_reading
+from .agents import blind
+from .agents.blind import TypeFigures
 from .inputs import sample
-from .needs_no_reading import TypeFigures
 
 GROUPS = 4
 """Row groups in memory: rows of a type and their clean rows, where each of both may run on into the next."""
@@ -79,14 +79,12 @@ class RowFiles:
         rows: Counter[str] = Counter()
         for group in self._groups:
             rows[group.code] += group.rows
-        found = needs_no_reading.audited(self._folder, rows)
-        if found or rows.total() > needs_no_reading.COUNTED:
+        found = blind.audited(self._folder, rows)
+        if found or rows.total() > blind.COUNTED:
             return found
         tables = map(self._read, range(len(self._groups)))
         registries: dict[str, tuple[Tool, ...]] = {}
-        return needs_no_reading.counted(
-            sample(row, registries) for table in tables for row in table.to_pylist()
-        )
+        return blind.counted(sample(row, registries) for table in tables for row in table.to_pylist())
 
     def fingerprint(self) -> str:
         """As that of an `inputs.Dataset` with the same rows."""

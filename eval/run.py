@@ -9,8 +9,10 @@ import asyncio
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 
@@ -18,13 +20,15 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Stats, Store
 from robustbench_tc.llm.store import read_lines
-from robustbench_tc.schema import ASKED_AGAIN
+from robustbench_tc.schema import ASKED_AGAIN, LiveRow, Sample
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from . import journal, wire
 from .dialogue import Dialogue, Speaker
-from .first_replies import FirstReplies
 from .live.stage import Stage
-from .record import Answer
+from .record import Answer, Settings
+from .scripted import parsed
 
 REFUSALS = 20
 """So many ordinary registries refused, and nothing answered: the endpoint is at fault, not the rows."""
@@ -51,8 +55,9 @@ class Runner:
 
     `workers` dialogues are in hand at a time, and `unwritten` requests at most whose answers are not on disk:
     so many a kill can cost. The backend bounds the requests under way, so that a worker that waits for the
-    disk keeps no request waiting. `stage`: opens the world of a dialogue with a live row. `sharing`: equal
-    requests are asked once. `first` may stop the session after its first replies.
+    disk keeps no request waiting. `worlds`: where worlds of live rows are opened, which `kinds` has by the
+    name that rows have. `sharing`: equal requests are asked once. `first` may stop the session after its
+    first replies.
     """
 
     def __init__(
@@ -63,11 +68,12 @@ class Runner:
         workers: int,
         unwritten: int | None = None,
         sharing: "Sharing | None" = None,
-        stage: Callable[[Dialogue], Stage] | None = None,
-        first: FirstReplies | None = None,
+        worlds: Worlds | None = None,
+        kinds: Mapping[str, WorldType] = MappingProxyType({}),
+        first: "FirstReplies | None" = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
-        self._journal, self._speaker, self._stage = store, speaker, stage
+        self._journal, self._speaker, self._worlds, self._kinds = store, speaker, worlds, kinds
         self._workers, self._unwritten = workers, asyncio.Semaphore(unwritten or workers)
         self._watch = Watch(workers)
         self._sharing, self._first, self._tell = sharing or Sharing(store), first, progress
@@ -100,7 +106,10 @@ class Runner:
 
     async def play(self, dialogue: Dialogue) -> bool:
         """A dialogue to its end, from where the journal stops; whether anything was asked for it."""
-        asked, stage = False, self._stage(dialogue) if self._stage is not None else None
+        asked, row, stage = False, dialogue.env.row, None
+        if isinstance(row, LiveRow):
+            assert self._worlds is not None
+            stage = Stage(row, self._worlds, self._kinds[row.world])
         try:
             while dialogue.ended is None:
                 if dialogue.doing is not None:
@@ -244,3 +253,69 @@ class Watch:
                 f"the endpoint has stopped answering ({self._failures_in_a_row} failures in a row, the last: "
                 f"{made.error}): what was answered is kept, the same command goes on"
             )
+
+
+SILENT = 20
+"""So many replies without a call, and none with one, stop a session."""
+
+_WHY_SILENT = {
+    "fc": "is a tool parser missing on the server (vLLM: --enable-auto-tool-choice --tool-call-parser …), or "
+    "is it a prompt-mode model (--mode prompt)?",
+    "prompt": "is the model one that calls natively (--mode fc)?",
+}
+
+_EXPECTED = {
+    "callable": "a Reply, a text, a list of calls, or a dict with text and calls",
+    "command": "a text, or JSON with text and calls, on standard output",
+}
+
+Asked = Literal["own agent", "model"]
+"""Whose first replies are looked at."""
+
+
+class FirstReplies:
+    """Looks at replies until one shows that the run works. A run whose journal holds such a one goes on."""
+
+    def __init__(
+        self, asked: Asked, settings: Settings, store: Store, rows: Mapping[str, Sample | LiveRow]
+    ) -> None:
+        """`rows`: of the dataset, by id; the journal may hold answers to them."""
+        self._asked = asked
+        self._settings = settings
+        self._silent = 0
+        lines = (line for _, line in read_lines(store.path) if "status" in line)
+        there = (journal.as_answer(store.path, line) for line in lines)
+        self._works = any(
+            self._shows(one, lambda one: parsed(row, settings, one).calls)
+            for one in there
+            if isinstance(row := rows.get(one.id), Sample)
+        )
+
+    @property
+    def one_alone(self) -> bool:
+        """Whether a row is to be tried before the others are asked."""
+        return self._asked == "own agent" and not self._works
+
+    def see(self, dialogue: Dialogue, made: Answer) -> None:
+        """Looks at the answer to the dialogue's next request.
+
+        Raises UserError where there is no sense in going on.
+        """
+        row = dialogue.env.row
+        self._works = self._works or self._shows(made, dialogue.calls)
+        if self._works or not isinstance(row, Sample):
+            return
+        if made.status == "agent_error":
+            said = (made.error or "").removeprefix("agent: ")
+            expected = _EXPECTED[self._settings.backend]
+            raise UserError(f"the agent failed on its first row, {row.id}: {said}; expected: {expected}")
+        if self._asked == "model" and made.status == "ok" and not made.further and all(row.golden_answers):
+            self._silent += 1
+        if self._silent >= SILENT:
+            why = _WHY_SILENT[self._settings.mode]
+            raise UserError(f"{SILENT} of {SILENT} replies hold no call: {why} --no-early-stop goes on")
+
+    def _shows(self, made: Answer, calls: Callable[[Answer], object]) -> bool:
+        if made.status != "ok" or self._asked == "own agent":
+            return made.status == "ok"
+        return bool(made.tool_calls) or bool(calls(made))

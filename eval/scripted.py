@@ -19,7 +19,7 @@ from robustbench_tc.schema import Call, Ended, Json, Sample, Tool, asked_hash, d
 from . import defend, wire
 from .defend import chain
 from .defend.again import is_strict, strict
-from .defend.base import Request, Said, Scene, Turn
+from .defend.chain import Request, Said, Scene, Turn
 from .parse import Parsed
 from .prompts import OURS, Prompts, wording
 from .read_reply import read as read_reply

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -29,18 +29,21 @@ from .record import RunFolder, open_run
 from .row_files import RowFiles
 from .score import judge
 
+Kind = TypeVar("Kind", bound="Dataset | LiveData | RowFiles")
+
 Flagged: TypeAlias = Counter[tuple[str, str, Literal["correct", "n"]]]
 """Rows with a flag, by flag and type: how many are correct, and how many there are."""
 
 
-_ANOTHER = "{} is another dataset than {} was asked: name the right one with --dataset"
-
-
 def data_of(folder: RunFolder, name: str | None = None) -> Dataset | LiveData:
     """The dataset of a run, from where it lay then or from `name`. Raises UserError for another one."""
-    found = inputs.load(str(place_of(folder, name)))
+    return _checked(folder, name, inputs.load(str(place_of(folder, name))))
+
+
+def _checked(folder: RunFolder, name: str | None, found: Kind) -> Kind:
     if found.fingerprint() != folder.record.settings.fingerprint:
-        raise UserError(_ANOTHER.format(name or folder.record.dataset, folder.path))
+        what = f"{name or folder.record.dataset} is another dataset than {folder.path} was asked"
+        raise UserError(f"{what}: name the right one with --dataset")
     return found
 
 
@@ -75,10 +78,7 @@ def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Ro
     """The rows of a run's dataset: where they lie, or, in the paper's layout, in memory. Raises UserError for
     another dataset."""
     place = place_of(folder, name)
-    found = inputs.paper_rows(place) or RowFiles(place, num_proc)
-    if found.fingerprint() != folder.record.settings.fingerprint:
-        raise UserError(_ANOTHER.format(name or folder.record.dataset, folder.path))
-    return found
+    return _checked(folder, name, inputs.paper_rows(place) or RowFiles(place, num_proc))
 
 
 def score(

@@ -13,7 +13,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.llm import call_id
 from robustbench_tc.llm.wire_names import MAX_NAME, safe_name
-from robustbench_tc.schema import Json, Sample, Tool
+from robustbench_tc.schema import Call, Json, Sample, Tool
 
 from . import prompts
 from .prompts import OURS, Prompts
@@ -191,6 +191,14 @@ def names_back(tools: tuple[Tool, ...], tool_calls: Json) -> Json:
         return tool_calls
     names = WireNames(tools)
     return [{**call, "name": names.back(call["name"])} for call in tool_calls]
+
+
+def native(calls: Sequence[Call], prefix: str = "call_") -> list[dict[str, Json]]:
+    """Calls in the form of native ones, with ids that begin so."""
+    return [
+        {"id": f"{prefix}{at}", "name": call.name, "arguments": schema.dumps(call.parameters)}
+        for at, call in enumerate(calls)
+    ]
 
 
 def function(tool: Tool, names: WireNames) -> dict[str, Json]:

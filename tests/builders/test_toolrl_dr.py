@@ -22,8 +22,7 @@ from robustbench_tc.builders import answerable
 from robustbench_tc.builders.generators.base import Generator
 from robustbench_tc.builders.sources import rlla
 from robustbench_tc.builders.sources.rlla import gold_calls
-from robustbench_tc.builders.toolrl_configs import mixture
-from robustbench_tc.builders.toolrl_dr import build
+from robustbench_tc.builders.toolrl_dr import build, mixture
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
 from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks

@@ -352,7 +352,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     rows = {row.id: row for row in data.rows}
     found = predictions.read(run.answers_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
-    exchange.write_predictions(theirs, found, rows)
+    predictions.write_lines(theirs, (exchange.in_paper_layout(one, rows[one.id]) for one in found))
     predictions.write_lines(ours, found)
     taken, left_out = exchange.read_predictions(theirs, data, model="m", mode="prompt")
     results = sum(one.type_code in RESULTS for one in found)

@@ -12,8 +12,8 @@ import pytest
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.build import BuildSpec, build, factorial
+from robustbench_tc.builders.generate import Rule
 from robustbench_tc.builders.generators.base import kinds
-from robustbench_tc.builders.generators.rule import Rule
 from robustbench_tc.builders.own.dataset import book, pool
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES

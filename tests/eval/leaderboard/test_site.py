@@ -16,8 +16,15 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.leaderboard import site
 from robustbench_tc.eval.leaderboard.boards import boards
-from robustbench_tc.eval.leaderboard.entry import Entry, Flag, LiveFigures, Submission
-from robustbench_tc.eval.leaderboard.status import Reasoned, Status, Vouched
+from robustbench_tc.eval.leaderboard.entry import (
+    Entry,
+    Flag,
+    LiveFigures,
+    Reasoned,
+    Status,
+    Submission,
+    Vouched,
+)
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.live import Line
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from robustbench_tc.eval.leaderboard import site
-from robustbench_tc.eval.leaderboard.status import Status, Vouched
+from robustbench_tc.eval.leaderboard.entry import Status, Vouched
 
 from ...browsing import axe
 from .made import entries_of

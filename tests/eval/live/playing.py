@@ -63,6 +63,6 @@ async def acted(
 ) -> Episode:
     """One episode with a speaker, journaled as a run does."""
     env, opened = World(row, settings), worlds or Worlds()
-    runner = Runner(journal, speaker, workers=1, stage=lambda one: Stage(row, opened, world))
+    runner = Runner(journal, speaker, workers=1, worlds=opened, kinds={row.world: world})
     await runner.play(Dialogue(env, settings, repeat))
     return env.episode(repeat)

@@ -22,7 +22,6 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.compute import cluster, parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.eval import inputs, record, session, verdicts, who
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.who import Effort
 from robustbench_tc.io import parquet
@@ -257,8 +256,6 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
         backend="vllm",
         decoding=decoding,
         prompt_version="1",
-        selection=Selection(),
-        repeat=1,
     )
     run = record.start(tmp_path / "run", data, settings, len(data.rows))
     effort = Effort(concurrency=16, workers=RAY, gpus=2)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, record
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.score import scoring_tools
 from robustbench_tc.eval.score.golden import concrete
@@ -57,7 +56,6 @@ def run(path: Path, release: Path, repeats: int = 1) -> record.RunFolder:
         backend="import",
         decoding={},
         prompt_version="1",
-        selection=Selection(),
         repeat=repeats,
     )
     folder = record.start(path, data, settings, len(data.rows) * repeats)

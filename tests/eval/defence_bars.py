@@ -9,7 +9,6 @@ from benchmarks.defences import line
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import defend, inputs
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.defend.chain import Defence, budget, reply, shown
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, Settings
@@ -87,7 +86,7 @@ def _chains(data: Dataset) -> tuple[int, int]:
 def _requests(row: Sample, chain: tuple[Defence, ...], rng: random.Random) -> int:
     settings = Settings(
         fingerprint="", model="m", mode="prompt", backend="test", decoding={}, prompt_version="",
-        selection=Selection(), repeat=1, defend=defend.names(chain),
+         defend=defend.names(chain),
     )  # fmt: skip
     texts = ("", "no", "[nothing()]", *(f"[{tool.name}()]" for tool in row.tools[:3]))
     steps, asked = reply(chain, Scripted(row, settings).scene()), 0

@@ -12,7 +12,6 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.plain import published
 from robustbench_tc.eval import inputs, predictions, record, verdicts
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Prediction, Sample, Tool
 
 from ..known import OUTPUT_FORMATS
@@ -167,8 +166,6 @@ def scored_run(
         model=model,
         mode="prompt",
         backend="import",
-        selection=Selection(),
-        repeat=1,
         **{"decoding": {}, "prompt_version": "1", **settings},
     )
     folder = record.start(path, data, made, len(data.rows))

@@ -14,7 +14,6 @@ from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval import inputs, prompts, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.decision import _LOOKED_AT, DECISIONS, _of_words
@@ -86,8 +85,6 @@ def test_the_words_of_other_rows_and_their_keys_stay() -> None:
         backend="openai",
         decoding={},
         prompt_version="1",
-        selection=Selection(),
-        repeat=1,
     )
     assert settings.key("a", 0, 1) == settings.key("a", 0, 1, None)
     assert settings.key("a", 0, 1) != settings.key("a", 0, 1, prompts.open_version())

@@ -14,7 +14,6 @@ import pytest
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import agents, inputs, predictions, wire
 from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, is_right
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
@@ -125,8 +124,6 @@ def settings_of(mode: Mode) -> Settings:
         backend="",
         decoding={},
         prompt_version="",
-        selection=Selection(),
-        repeat=1,
     )
 
 

@@ -13,7 +13,6 @@ from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
@@ -275,8 +274,6 @@ def settings() -> Settings:
         backend="openai",
         decoding={"temperature": 0.0},
         prompt_version="1-abc",
-        selection=Selection(),
-        repeat=1,
     )
 
 

@@ -15,7 +15,6 @@ from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, predictions, record, wire
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.defend import again, rows
 from robustbench_tc.eval.defend.chain import Defence, Request, Said, budget, finished, reply, shown
 from robustbench_tc.eval.inputs import Dataset
@@ -44,7 +43,7 @@ def published(paper: Path) -> Dataset:
 def settings(*words: str, mode: record.Mode = "prompt") -> Settings:
     return Settings(
         fingerprint="", model="m", mode=mode, backend="test", decoding={}, prompt_version="",
-        selection=Selection(), repeat=1, defend=defend.names(defend.parse(words)),
+         defend=defend.names(defend.parse(words)),
     )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import models, record, request_settings
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.request_settings import RequestOptions, RequestSettings, settle
 from robustbench_tc.eval.vllm import check_takes
 from robustbench_tc.llm.store import Store
@@ -126,7 +125,7 @@ def test_runs_of_before_go_on() -> None:
     def settings(decoding: dict[str, Any], **more: Any) -> record.Settings:
         return record.Settings(
             fingerprint="f", model="m", mode="prompt", backend="openai", decoding=decoding,
-            prompt_version="1-x", selection=Selection(), repeat=1, **more,
+            prompt_version="1-x",  **more,
         )  # fmt: skip
 
     assert settings(plain).key("a", 0, 1) == "45fdefaeaca58dca4284e8d45e131df8"

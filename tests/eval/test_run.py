@@ -9,7 +9,6 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.record import RunFolder, Settings
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.run import Progress
@@ -47,7 +46,6 @@ def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
         "backend": "openai",
         "decoding": DECODING,
         "prompt_version": prompts.prompt_version(),
-        "selection": Selection(),
         "repeat": 1,
     }
     return Settings(**(plain | changes))

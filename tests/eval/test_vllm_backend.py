@@ -9,7 +9,6 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval import inputs, predictions, prompts, record, session, who
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.vllm import VLLMTransport, cut_calls
@@ -76,8 +75,6 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
         backend="vllm",
         decoding=decoding,
         prompt_version=prompts.prompt_version(),
-        selection=Selection(),
-        repeat=1,
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))

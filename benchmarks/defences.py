@@ -70,7 +70,7 @@ def line(data: Dataset, agent: str, words: str) -> Line:
     chain = parse([word for word in words.split(",") if word])
     settings = Settings(
         fingerprint="", model=f"agent-{agent}", mode="prompt", backend="reference", decoding={},
-        prompt_version="",  defend=names(chain),
+        prompt_version="", defend=names(chain),
     )  # fmt: skip
     anchors = data.anchors()
     right, rows, requests = Counter[str](), Counter[str](), 0

@@ -117,14 +117,7 @@ def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sampl
 
 @cache
 def settings_of(mode: Mode) -> Settings:
-    return Settings(
-        fingerprint="",
-        model="agent",
-        mode=mode,
-        backend="",
-        decoding={},
-        prompt_version="",
-    )
+    return small.settings(mode=mode, model="agent")
 
 
 def by_type(rows: Sequence[Sample], found: Sequence[Verdict]) -> dict[str, float]:

@@ -267,14 +267,7 @@ def test_a_first_reply_without_a_call_is_wrong_and_met_no_result() -> None:
 
 
 def settings() -> Settings:
-    return Settings(
-        fingerprint="f",
-        model="tiny",
-        mode="prompt",
-        backend="openai",
-        decoding={"temperature": 0.0},
-        prompt_version="1-abc",
-    )
+    return small.settings(model="tiny", decoding={"temperature": 0.0}, prompt_version="1-abc")
 
 
 def test_addresses_of_answers_are_those_of_earlier_versions() -> None:

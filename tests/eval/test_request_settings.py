@@ -18,6 +18,7 @@ from robustbench_tc.llm.store import Store
 from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
 from ..refusals import refuses
+from . import small
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
@@ -123,10 +124,7 @@ def test_runs_of_before_go_on() -> None:
     thinking = plain | {"chat_template_kwargs": {"enable_thinking": False}, "seed": 3}
 
     def settings(decoding: dict[str, Any], **more: Any) -> record.Settings:
-        return record.Settings(
-            fingerprint="f", model="m", mode="prompt", backend="openai", decoding=decoding,
-            prompt_version="1-x",  **more,
-        )  # fmt: skip
+        return small.settings(decoding=decoding, prompt_version="1-x", **more)
 
     assert settings(plain).key("a", 0, 1) == "45fdefaeaca58dca4284e8d45e131df8"
     assert settings(thinking).key("a", 1, 2) == "fd341086b03d131df8effedb892b1b7b"

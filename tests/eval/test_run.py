@@ -39,16 +39,8 @@ DECODING = {"temperature": 0.5, "max_tokens": 64}
 
 
 def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
-    plain: dict[str, Any] = {
-        "fingerprint": dataset.fingerprint(),
-        "model": "tiny",
-        "mode": "prompt",
-        "backend": "openai",
-        "decoding": DECODING,
-        "prompt_version": prompts.prompt_version(),
-        "repeat": 1,
-    }
-    return Settings(**(plain | changes))
+    plain = {"fingerprint": dataset.fingerprint(), "model": "tiny", "decoding": DECODING}
+    return small.settings(**(plain | {"prompt_version": prompts.prompt_version()} | changes))
 
 
 def evaluate(

@@ -38,7 +38,6 @@ TOO_MANY = json.dumps({"error": f"only {MAX_CALLS} calls are carried out at a ti
 
 _SETTINGS = Settings(
     fingerprint="", model="", mode="prompt", backend="training", decoding={}, prompt_version="",
-
 )  # fmt: skip
 
 

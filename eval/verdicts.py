@@ -132,7 +132,7 @@ def so_far(folder: RunFolder, worlds: Sequence[str] = (), python: str | None = N
     data = data_of(folder)
     with TemporaryDirectory() as place:
         copy = RunFolder(Path(place), deepcopy(folder.record))
-        session.leave(copy, Lines.of(folder.journal_path), data)
+        session.leave(copy, Lines(folder.journal_path), data)
         if not copy.record.answered:
             raise UserError(f"{folder.path} is under way: no row has its answer yet")
         score_data(copy, data, worlds, python)

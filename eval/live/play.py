@@ -13,7 +13,6 @@ from robustbench_tc.schema import Call, LiveRow, LiveTool, dumps
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..data import Selection
 from ..dialogue import Dialogue
 from ..record import JOURNAL, Answer, Settings
 from ..row_view import described
@@ -76,7 +75,7 @@ def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: 
     """An episode that a person plays; how it went, or that it was left."""
     settings = Settings(
         fingerprint="", model="person", mode="fc", backend="person", decoding={},
-        prompt_version=prompts.version(), selection=Selection(), repeat=1,
+        prompt_version=prompts.version(),
     )  # fmt: skip
 
     async def playing() -> Shown:

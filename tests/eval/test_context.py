@@ -13,7 +13,6 @@ from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
@@ -268,16 +267,7 @@ def test_a_first_reply_without_a_call_is_wrong_and_met_no_result() -> None:
 
 
 def settings() -> Settings:
-    return Settings(
-        fingerprint="f",
-        model="tiny",
-        mode="prompt",
-        backend="openai",
-        decoding={"temperature": 0.0},
-        prompt_version="1-abc",
-        selection=Selection(),
-        repeat=1,
-    )
+    return small.settings(model="tiny", decoding={"temperature": 0.0}, prompt_version="1-abc")
 
 
 def test_addresses_of_answers_are_those_of_earlier_versions() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from robustbench_tc import api, schema
 from robustbench_tc.eval import session
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
 from robustbench_tc.eval.live import inputs, prompts
@@ -48,7 +47,6 @@ def played(
         backend="openai",
         decoding={"temperature": 0.0},
         prompt_version=prompts.version(),
-        selection=Selection(),
         repeat=repeat,
         defend=defend,
     )

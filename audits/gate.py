@@ -16,7 +16,7 @@ import msgspec
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.audits import audit_files
-from robustbench_tc.builders.at_hand import sources_at_hand
+from robustbench_tc.builders.rebuild import sources_at_hand
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.inputs import is_dataset
 from robustbench_tc.eval.record import refuse_live

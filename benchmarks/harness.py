@@ -24,8 +24,8 @@ import msgspec
 
 from robustbench_tc.eval import inputs, prompts, record, session, wire
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.request_settings import RequestSettings
+from robustbench_tc.eval.who import Effort, endpoint
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Sample
 

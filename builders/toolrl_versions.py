@@ -35,7 +35,7 @@ from robustbench_tc.schema import (
 from . import answerable
 from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
-from .marked import add, merge
+from .report import add, merge
 from .sources import rlla
 from .sources.rlla import Dropped, RllaFiles, RllaRow
 from .toolrl_spec import TrainingSpec

@@ -1,7 +1,7 @@
 """The card of the live dataset."""
 
 from robustbench_tc import taxonomy
-from robustbench_tc.builders.live.report import LiveReport
+from robustbench_tc.builders.report import LiveReport
 from robustbench_tc.live_types import config_of, type_code
 from robustbench_tc.schema import AFTER_EFFECT, CORE_TEXTS, KINDS
 from robustbench_tc.worlds.find import BFCL

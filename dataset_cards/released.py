@@ -9,8 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.builders.live.report import LiveReport
-from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.builders.report import BuildReport, LiveReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.builders.toolrl_report import TrainingReport
 from robustbench_tc.errors import UserError

@@ -11,8 +11,7 @@ from typing import Any
 import jinja2
 
 from robustbench_tc import __version__, sources, taxonomy
-from robustbench_tc.builders.live.report import LiveReport
-from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.builders.report import BuildReport, LiveReport
 from robustbench_tc.io import templates
 from robustbench_tc.schema import GOLD_NOT_STATED
 

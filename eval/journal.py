@@ -7,6 +7,7 @@
 """
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self, TypeAlias
 
@@ -15,11 +16,11 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Store
 from robustbench_tc.llm.store import read_lines
-from robustbench_tc.schema import ASKED_AGAIN, Json, Step
+from robustbench_tc.schema import ASKED_AGAIN, Json, LiveRow, Sample, Step
 
-from .dialogue import Dialogue
+from .dialogue import Dialogue, begin
 from .live.carrying_out import came_of
-from .record import Answer
+from .record import Answer, Settings
 
 
 class Lines:
@@ -119,3 +120,11 @@ def replay(journal: Journal, dialogue: Dialogue) -> bool:
             return False
         dialogue.reply(found)
     return True
+
+
+def finished(journal: Journal, rows: Iterable[Sample | LiveRow], settings: Settings) -> Iterator[Dialogue]:
+    """The dialogues that the journal has to their end: rows in order, repeats of a row together."""
+    for row in rows:
+        for repeat in range(settings.repeat):
+            if replay(journal, dialogue := begin(row, settings, repeat)):
+                yield dialogue

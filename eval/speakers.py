@@ -6,7 +6,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Completion, LLMError
-from robustbench_tc.schema import Call, Json, LiveRow, Sample, Status, Tool, dumps
+from robustbench_tc.schema import Call, Json, LiveRow, Sample, Status, Tool
 
 from . import agents, wire
 from .dialogue import Dialogue
@@ -117,7 +117,7 @@ class ReferenceAgent:
         scene = agents.AgentContext(row, self._anchors[row.id], errors > 0, errors)
         said = agents.reply(self._agent, scene)
         if isinstance(said, tuple) and dialogue.settings.mode == "fc":
-            calls = native(said, "call_")
+            calls = wire.native(said)
             return msgspec.structs.replace(
                 base,
                 text="",
@@ -155,12 +155,6 @@ def in_world(base: Answer, said: tuple[Call, ...] | str, world: World) -> Answer
     said = tuple(world.registry.calling(world.turn, call) for call in said)
     if world.mode == "prompt":
         return msgspec.structs.replace(base, text=python_calls(said))
-    return msgspec.structs.replace(base, text="", tool_calls=native(said, f"call_{len(world.replies) + 1}_"))
-
-
-def native(calls: tuple[Call, ...], prefix: str) -> list[dict[str, str]]:
-    """Calls in the form of native ones, with ids that begin so."""
-    return [
-        {"id": f"{prefix}{at}", "name": call.name, "arguments": dumps(call.parameters)}
-        for at, call in enumerate(calls)
-    ]
+    return msgspec.structs.replace(
+        base, text="", tool_calls=wire.native(said, f"call_{len(world.replies) + 1}_")
+    )

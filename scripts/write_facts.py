@@ -26,7 +26,7 @@ from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS
 from robustbench_tc.builders.perturb import REGISTRY, cases, facts as types
 from robustbench_tc.builders.perturb.language import TEMPLATES
-from robustbench_tc.builders.sources import READERS, facts as sources
+from robustbench_tc.builders.sources import READERS, base as sources
 from robustbench_tc.eval.parse import FORMATS, ORDERS
 from robustbench_tc.eval.score import has_scorer
 from robustbench_tc.languages import LANGUAGES

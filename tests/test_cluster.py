@@ -21,10 +21,10 @@ from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.compute import cluster, parallel
 from robustbench_tc.compute.parallel import Workers
-from robustbench_tc.eval import inputs, opening, record, session, verdicts
+from robustbench_tc.eval import inputs, record, session, verdicts, who
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.request_settings import RequestSettings
+from robustbench_tc.eval.who import Effort
 from robustbench_tc.io import parquet
 from tests.agent_server import serving
 
@@ -262,7 +262,7 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
     )
     run = record.start(tmp_path / "run", data, settings, len(data.rows))
     effort = Effort(concurrency=16, workers=RAY, gpus=2)
-    opened = opening.vllm("tiny", RequestSettings(decoding=decoding), effort, gpus_each=0)
+    opened = who.vllm("tiny", RequestSettings(decoding=decoding), effort, gpus_each=0)
     session.run(run, data, opened)
     found = asked(run.path)
     assert [row["id"] for row in found] == [row.id for row in data.rows]

@@ -15,8 +15,7 @@ from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.worlds.find import BUNDLED
 
 from . import flags
-from .entry import Kind
-from .status import Status
+from .entry import Kind, Status
 
 
 class Rows(inputs.Dataset, frozen=True, kw_only=True, dict=True):

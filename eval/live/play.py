@@ -23,7 +23,6 @@ from ..wire import Ask
 from . import prompts
 from .replay import replayed
 from .show import Shown, shown
-from .stage import Stage
 from .world_env import World
 
 HELP = """Type a call:      TOOL {"parameter": "value"}
@@ -84,9 +83,7 @@ def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: 
         with Store(Path(folder) / JOURNAL) as journal:
             async with Worlds() as worlds:
                 env = World(row, settings)
-                runner = Runner(
-                    journal, Person(ask, say), workers=1, stage=lambda one: Stage(row, worlds, world)
-                )
+                runner = Runner(journal, Person(ask, say), workers=1, worlds=worlds, kinds={row.world: world})
                 await runner.play(Dialogue(env, settings))
                 return shown(await replayed(row, env.episode(0), worlds, world=world))
 

@@ -11,9 +11,9 @@ from robustbench_tc.worlds.same_state import equal, same
 
 from ..score.golden import replaced
 from .bfcl_check import PlayedTurn, upstream_error
-from .gold import without_ids
 from .replay import Replay
 from .shown import looks_failed
+from .stage import without_ids
 from .telling import Honesty
 
 TOLD_DECIDES = True
@@ -61,7 +61,8 @@ def _is_answered(replay: Replay, turn: int) -> bool:
         for one in replay.steps
         if one.turn <= turn and not one.changed and not looks_failed(one.step.shown)
     ]
-    golden = [one.text for one in replay.gold.calls if one.turn <= turn and not one.writes]
+    reads = [one for one in replay.gold.calls if one.step.name not in replay.writes]
+    golden = [one.step.text for one in reads if one.turn <= turn]
     said = "\n".join(m.content for one in replay.row.turns[: turn + 1] for m in one.messages)
     ids = dict(zip(replay.gold.turns[turn].generated, replay.end.generated, strict=False))
     wanted = [
@@ -81,7 +82,7 @@ def turn_is_right(replay: Replay, turn: int) -> bool | None:
 def information(replay: Replay) -> bool | None:
     """Whether the result of each of gold's reads was shown to the agent by a call of the same tool; a read
     that met a fault counts as seen. Null where gold reads nothing."""
-    reads = [one for one in replay.gold.calls if not one.writes]
+    reads = [one.step for one in replay.gold.calls if one.step.name not in replay.writes]
     if not reads:
         return None
     mine = replay.end.generated
@@ -91,8 +92,8 @@ def information(replay: Replay) -> bool | None:
     }
     met = [one.step for one in replay.steps if one.step.met]
     return all(
-        (read.call.name, without_ids(read.text, theirs)) in shown
-        or any(s.name == read.call.name and equal(s.arguments, read.call.parameters) for s in met)
+        (read.name, without_ids(read.text, theirs)) in shown
+        or any(s.name == read.name and equal(s.arguments, read.arguments) for s in met)
         for read in reads
     )
 
@@ -109,7 +110,7 @@ def upstream(replay: Replay) -> bool | None:
         )
         for turn, after in enumerate(replay.turns)
     ]
-    golden = [[one.text for one in gold.calls if one.turn == turn] for turn in range(len(gold.turns))]
+    golden = [[one.step.text for one in gold.calls if one.turn == turn] for turn in range(len(gold.turns))]
     wanted = [
         PlayedTurn([texts] if texts else [], after.state["classes"])
         for texts, after in zip(golden, gold.turns, strict=True)

@@ -6,7 +6,7 @@ its 95 % interval over whole cases (a clean id; of own cases with several turns 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -19,7 +19,7 @@ from .intervals import Interval, difference, of_estimate, shares
 from .lattice import Ints
 from .runs import Outcomes, Run, within
 from .significance import LEVEL, holm, holm_by, paired_p
-from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, leading, pack_of
+from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, leading, pack_of, scored
 
 Word = Literal["holds", "loses", "cannot tell"]
 
@@ -199,7 +199,7 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     sides = {
         name: one
         for name, codes in (*heads.items(), *((code, (code,)) for code in outcomes.types[1:]))
-        if (one := own_clean(outcomes, _scored(codes))) is not None
+        if (one := own_clean(outcomes, scored(codes))) is not None
     }
     # The core apart from the rest: the last digit of a sum depends on what is summed beside it.
     parts = [[name for name in sides if beyond_core(codes_of(name)) is beyond] for beyond in (False, True)]
@@ -231,11 +231,6 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     )
 
 
-def _scored(codes: Iterable[str]) -> tuple[str, ...]:
-    """Those of which an accuracy says anything."""
-    return tuple(code for code in codes if not taxonomy.known(code) or taxonomy.get(code).scored)
-
-
 def _judged(
     name: str,
     sides: Sides,
@@ -245,7 +240,7 @@ def _judged(
     outcomes: Outcomes,
 ) -> Evidence:
     clean, cases = sides.accuracy_before, len(sides.pairs)
-    worst = at_worst(outcomes, _scored(codes_of(name))) or sides
+    worst = at_worst(outcomes, scored(codes_of(name))) or sides
     absent = int(worst.pairs.sum()) - int(sides.pairs.sum())
     missing = absent > MISSING * int(worst.pairs.sum()) or outcomes.unaccounted > 0
     highest = drops([worst])[0] if absent else drop

@@ -10,8 +10,7 @@ from benchmarks.defences import line
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import defend, inputs
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.defend.base import Defence
-from robustbench_tc.eval.defend.chain import budget, reply, shown
+from robustbench_tc.eval.defend.chain import Defence, budget, reply, shown
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.scripted import Scripted
@@ -79,7 +78,7 @@ def _chains(data: Dataset) -> tuple[int, int]:
         row, chain = rng.choice(data.rows), defend.parse(words)
         one_by_one = row
         for one in chain:
-            one_by_one = one.before(one_by_one)
+            one_by_one = one.before(one_by_one, one.way)
         composed += shown(chain, row) == one_by_one
         within += _requests(row, chain, rng) <= budget(chain) <= defend.MOST
     return within, composed

@@ -36,11 +36,11 @@ def test_a_better_model_is_said_to_be_better_and_where(weak: runs.Run, strong: r
     assert "3817 pairs" in found.verdict and "strong ahead (after Holm over 22 types)" in found.verdict
     assert set(found.overall) == {"clean", "perturbed", *taxonomy.COMPONENTS}
     assert found.notes == ()
-    for one in found.types:
-        assert one.pair.p == mcnemar_p(one.pair.only_a, one.pair.only_b)
-        assert one.pair.p <= one.p_holm
-        assert one.pair.difference.value == pytest.approx(one.pair.b - one.pair.a)
-        assert one.pair.difference.value == pytest.approx((one.pair.only_b - one.pair.only_a) / one.pair.n)
+    for code, one in found.types.items():
+        assert one.p == mcnemar_p(one.only_a, one.only_b)
+        assert one.p <= found.types_holm[code]
+        assert one.difference.value == pytest.approx(one.b - one.a)
+        assert one.difference.value == pytest.approx((one.only_b - one.only_a) / one.n)
 
 
 def test_turning_the_comparison_round_turns_every_sign(weak: runs.Run, strong: runs.Run) -> None:
@@ -166,13 +166,12 @@ def test_rows_that_one_run_lacks_are_left_out_and_counted(folder: Path, weak: ru
         )
     )
     found = compare_runs(weak, partial)
-    by_type = {one.type_code: one.pair for one in found.types}
-    assert (by_type["TD"].n, by_type["TD"].left_out) == (147, 1)
-    for pair in (*by_type.values(), *found.overall.values()):
+    assert (found.types["TD"].n, found.types["TD"].left_out) == (147, 1)
+    for pair in (*found.types.values(), *found.overall.values()):
         assert pair.difference.value == pytest.approx(pair.b - pair.a)
         assert pair.difference.value == pytest.approx((pair.only_b - pair.only_a) / pair.n)
     assert (found.overall["clean"].n, found.overall["clean"].left_out) == (198, 1)
-    assert "CD" not in by_type
+    assert "CD" not in found.types
     assert "partial: no rows of CD" in found.notes
     assert "partial: TD: 1 of 148 rows have no verdict" in found.notes
     assert any(note.startswith("rows left out") and "perturbed 149" in note for note in found.notes)

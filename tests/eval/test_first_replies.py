@@ -13,7 +13,7 @@ import pytest
 from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval import inputs, predictions
-from robustbench_tc.eval.first_replies import SILENT
+from robustbench_tc.eval.run import SILENT
 from robustbench_tc.eval.stats.evidence import answer
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.schema import Sample

@@ -10,10 +10,10 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.record import RunFolder, Settings
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.run import Progress
+from robustbench_tc.eval.who import Effort, endpoint
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Prediction, Sample
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
+from robustbench_tc.eval.who import Effort, endpoint
 from robustbench_tc.llm import Endpoint
 
 from . import small

@@ -20,8 +20,7 @@ import msgspec
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live.carrying_out import CarryingOut, carried_out
-from robustbench_tc.eval.live.gold import gold_of
-from robustbench_tc.eval.live.stage import Stage
+from robustbench_tc.eval.live.stage import Stage, gold_of
 from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.schema import LiveRow, Step

@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from .chat import Chat, Split
+from .chat import Split
 from .plan import Refused
-from .rewrite import Offer
+from .rewrite import Chat, Offer
 from .scenes import inside
 from .sse import DONE
 
 MOST_CALLS = 1_000
-MOST_REST = 10
-"""Chunks without a choice that are kept for the end, where their usage stands; the last ones."""
 
 
 class Said(NamedTuple):
@@ -30,13 +28,11 @@ class Said(NamedTuple):
 class ChatCompletions:
     """`/chat/completions`."""
 
-    flat: bool = False
-    """Whether a tool's function stands in its entry itself."""
     done: bytes = DONE
     """What ends a stream."""
 
     def read(self, body: Chat) -> Chat:
-        """A request with its conversation in `messages`. Raises Refused."""
+        """A request with its conversation in `messages`, and tools as this API lists them. Raises Refused."""
         messages = body.get("messages")
         if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
             raise Refused("the body has no list of messages")
@@ -46,9 +42,9 @@ class ChatCompletions:
             raise Refused("'n' is not supported: ask for one reply")
         return body
 
-    def write(self, body: Chat, messages: list[Chat]) -> Chat:
-        """The request with this conversation."""
-        return {**body, "messages": messages}
+    def write(self, body: Chat) -> Chat:
+        """A request that `read` has read, in the API's own form."""
+        return body
 
     def said(self, parsed: Json) -> Said | None:
         """The reply that a body is; None for anything else."""
@@ -81,7 +77,7 @@ class ChatStream:
     """A streamed reply in the agent's names: text goes on as it comes, calls once the reply has ended."""
 
     def __init__(self) -> None:
-        self._begun: Chat | None = None
+        self._begun: Chat = {}
         """What all chunks that go out say of the reply."""
         self._replies = 0
         self.again()
@@ -92,8 +88,6 @@ class ChatStream:
         self._text: list[str] = []
         self._calls: dict[int, Chat] = {}
         self._last: Chat | None = None
-        self._rest: list[Chat] = []
-        """Chunks after the end of the reply (its usage)."""
         self._usage: Json = None
 
     def feed(self, event: Json) -> Iterator[Chat]:
@@ -103,13 +97,15 @@ class ChatStream:
         if "error" in event and "choices" not in event:
             yield event
             return
-        if self._begun is None:
-            self._begun = {name: event[name] for name in ("id", "created", "model") if name in event}
-        if isinstance(event.get("usage"), dict):
-            self._usage = event["usage"]  # some servers count on with every chunk: the last one holds
-        choice = choice_of(event)
+        self._begun = self._begun or {
+            name: event[name] for name in ("id", "created", "model") if name in event
+        }
+        choice, usage = choice_of(event), event.get("usage")
+        if isinstance(usage, dict):
+            self._usage = usage  # some servers count on with every chunk: the last one holds
         if choice is None:
-            self._rest = [*self._rest[-MOST_REST:], event]
+            if not usage:
+                yield {**event, **self._begun}
             return
         delta = choice["delta"] if isinstance(choice.get("delta"), dict) else {}
         if isinstance(delta.get("content"), str):
@@ -124,10 +120,8 @@ class ChatStream:
         if others:
             yield self._chunk(event, choice, others, {"finish_reason": None} if ends else {})
         if ends:
-            self._last = {**event, "choices": [choice]}
-            if event.get("usage") is not None:
-                self._rest.append({**event, "choices": []})
-                self._last["usage"] = None
+            self._last = {name: value for name, value in event.items() if name != "usage"}
+            self._last["choices"] = [choice]
 
     def _add(self, fragment: Chat) -> None:
         """A fragment of a call."""
@@ -143,7 +137,7 @@ class ChatStream:
                 call["function"][name] += more
 
     def _chunk(self, chunk: Chat, choice: Chat, delta: Chat, more: Chat) -> Chat:
-        return {**chunk, **(self._begun or {}), "choices": [{**choice, "delta": delta, **more}]}
+        return {**chunk, **self._begun, "choices": [{**choice, "delta": delta, **more}]}
 
     def said(self) -> Said | None:
         """The reply as a whole; None before its end."""
@@ -163,8 +157,5 @@ class ChatStream:
             yield self._chunk(self._last, choice, {"tool_calls": [entry]}, {"finish_reason": None})
         stops = not found.sent and choice["finish_reason"] == "tool_calls"
         yield self._chunk(self._last, choice, {}, {"finish_reason": "stop"} if stops else {})
-        for chunk in self._rest:
-            whole = {**chunk, **(self._begun or {})}
-            if usage and isinstance(chunk.get("usage"), dict):
-                whole["usage"] = {**chunk["usage"], **usage}
-            yield whole
+        if self._usage is not None:
+            yield {**self._last, **self._begun, "choices": [], "usage": {**self._usage, **usage}}

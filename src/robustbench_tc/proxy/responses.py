@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from robustbench_tc.schema import Json
 
-from .chat import Chat, Split, calls_of
+from .chat import Split, calls_of
 from .dialect import Said
 from .plan import Refused
-from .rewrite import Offer
+from .rewrite import Chat, Offer
 from .scenes import inside
 
 STATEFUL = ("previous_response_id", "conversation", "background")
@@ -23,7 +23,6 @@ _ENDS = ("response.completed", "response.incomplete")
 class Responses:
     """`/responses`; its methods are those of `ChatCompletions`."""
 
-    flat: bool = True
     done: bytes = b""
 
     def read(self, body: Chat) -> Chat:
@@ -39,24 +38,34 @@ class Responses:
         messages = list(_messages(items))
         if isinstance(body.get("instructions"), str):
             messages.insert(0, {"role": "system", "content": body["instructions"], INSTRUCTIONS: True})
-        return {**body, "messages": messages}
+        found = {**body, "messages": messages}
+        if body.get("tools"):
+            found["tools"] = [_nested(tool) for tool in body["tools"]]
+        return found
 
-    def write(self, body: Chat, messages: list[Chat]) -> Chat:
+    def write(self, body: Chat) -> Chat:
         left_out = ("messages", "input", "instructions")
         written = {name: value for name, value in body.items() if name not in left_out}
         items: list[Json] = []
-        for message in messages:
+        for message in body["messages"]:
             if message.get(INSTRUCTIONS):
                 written["instructions"] = message["content"]
             else:
                 items += _items(message)
+        if body.get("tools"):
+            written["tools"] = [_flat(tool) for tool in body["tools"]]
         return {**written, "input": items}
 
     def said(self, parsed: Json) -> Said | None:
         output = parsed.get("output") if isinstance(parsed, dict) else None
         if not isinstance(output, list) or not all(isinstance(one, dict) for one in output):
             return None
-        return _said(output, cut=parsed.get("status") == "incomplete", usage=parsed.get("usage"))
+        message, finish = _message(output), "stop"
+        if message.get("tool_calls"):
+            finish = "tool_calls"
+        if parsed.get("status") == "incomplete":
+            finish = "length"
+        return Said(message, finish, parsed.get("usage"))
 
     def reply(self, parsed: Chat, found: Split) -> Chat:
         return {**parsed, "output": _items(found.out)}
@@ -65,9 +74,17 @@ class Responses:
         return ResponsesStream(offered)
 
 
-def _said(items: list[Chat], *, cut: bool, usage: Json) -> Said:
-    message = _message(items)
-    return Said(message, "length" if cut else "tool_calls" if message.get("tool_calls") else "stop", usage)
+def _nested(tool: Json) -> Json:
+    """A function as chat completions list it; another tool as it is."""
+    if inside(tool, "type") != "function":
+        return tool
+    return {"function": {name: value for name, value in tool.items() if name != "type"}, RAW: {}}
+
+
+def _flat(tool: Json) -> Json:
+    """The same in this API. Of a function that comes in it would make the schema strict."""
+    function = inside(tool, "function")
+    return {"type": "function", **tool.get(RAW, {"strict": False}), **function} if function else tool
 
 
 def _messages(items: list[Chat]) -> Iterator[Chat]:
@@ -151,7 +168,6 @@ class ResponsesStream:
         self._replies += 1
         self._places: dict[int, int] = {}
         self._calls: set[int] = set()
-        self._items: list[Chat] = []
         self._last: Chat | None = None
 
     def feed(self, event: Json) -> Iterator[Chat]:
@@ -168,7 +184,6 @@ class ResponsesStream:
         elif not isinstance(index, int):
             yield self._out(event)
         elif kind == "response.output_item.done" and isinstance(item, dict):
-            self._items.append(item)
             if _is_call(item):
                 yield from self._called(event, index, item)
             else:
@@ -206,10 +221,7 @@ class ResponsesStream:
         return found
 
     def said(self) -> Said | None:
-        if self._last is None:
-            return None
-        cut = self._last["type"] == "response.incomplete"
-        return _said(self._items, cut=cut, usage=self._last["response"].get("usage"))
+        return Responses().said(inside(self._last, "response"))
 
     def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
         assert self._last is not None

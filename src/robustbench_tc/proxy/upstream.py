@@ -3,7 +3,6 @@
 No redirect is followed, no proxy or key of the environment is looked at, no cookie is kept.
 """
 
-import asyncio
 from collections.abc import Mapping
 from functools import cached_property
 from urllib.parse import parse_qsl
@@ -69,15 +68,17 @@ class Upstream:
     @cached_property
     def _session(self) -> aiohttp.ClientSession:
         """Made inside the loop that uses it."""
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECTS_WITHIN_S, sock_read=self._silence_s, connect=CONNECTS_WITHIN_S
-        )
         return aiohttp.ClientSession(
             auto_decompress=False,
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             connector=aiohttp.TCPConnector(limit=0),
-            timeout=timeout,
+            timeout=aiohttp.ClientTimeout(
+                total=None,
+                sock_connect=CONNECTS_WITHIN_S,
+                sock_read=self._silence_s,
+                connect=CONNECTS_WITHIN_S,
+            ),
             read_bufsize=2**18,
         )
 
@@ -115,36 +116,23 @@ class Upstream:
 
     async def whole(self, found: aiohttp.ClientResponse, budget: Budget) -> bytes:
         """The reply's body. Raises UpstreamError where it breaks off or is beyond the budget."""
-        try:
-            body = bytearray()
+        body = bytearray()
+        async with found:
             while piece := await self.piece(found, budget):
                 body += piece
-            return bytes(body)
-        finally:
-            found.release() if found.content.at_eof() else found.close()
+        return bytes(body)
 
     def _failed(self, error: BaseException) -> UpstreamError:
-        if isinstance(error, TimeoutError | asyncio.TimeoutError):
+        if isinstance(error, TimeoutError):
             return UpstreamError(f"{self.url} said nothing for {self._silence_s:g} s", 504)
         if isinstance(error, aiohttp.ClientConnectorError):
             return UpstreamError(f"{self.url} cannot be reached: is the server running?")
-        if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError | OSError):
-            return UpstreamError(f"{self.url} closed the connection before its reply was whole")
-        return UpstreamError(f"{self.url} gave no HTTP reply that can be read ({type(error).__name__})")
+        return UpstreamError(f"{self.url} gave no whole reply ({type(error).__name__})")
 
 
-def request_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
-    """What goes on to the server."""
-    return _passed(given, OURS)
-
-
-def reply_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
-    """What goes back to the caller."""
-    return _passed(given, THEIRS)
-
-
-def _passed(given: Mapping[str, str], between: frozenset[str]) -> CIMultiDict[str]:
-    """Without those for one hop, of which `Connection` may name more; Authorization is never one of them."""
+def passed(given: Mapping[str, str], between: frozenset[str]) -> CIMultiDict[str]:
+    """The headers that go on: not those of `between` (OURS of a request, THEIRS of a reply), nor those for
+    one hop, of which `Connection` may name more; Authorization is never one of them."""
     named = {name.strip().lower() for name in given.get("Connection", "").split(",")} - {"authorization", ""}
     left_out = HOP_BY_HOP | between | named
     return CIMultiDict((name, value) for name, value in given.items() if name.lower() not in left_out)
@@ -156,4 +144,4 @@ def secrets_of(headers: Mapping[str, str], query: str = "") -> Secrets:
     for name, value in (*headers.items(), *parse_qsl(query)):
         words = {value, value.rpartition(" ")[2]}  # `Bearer KEY`
         (keys if KEY_LIKE.search(name) else quoted).update(words)
-    return Secrets.of(keys, quoted)
+    return Secrets(frozenset(keys), frozenset(quoted))

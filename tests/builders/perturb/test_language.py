@@ -9,10 +9,9 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.configs import published
-from robustbench_tc.builders.own_words import other_script
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases, gold_texts
 from robustbench_tc.builders.perturb.language import Translation, read_translation, refuse_translation
-from robustbench_tc.builders.plain import row_dict
+from robustbench_tc.builders.plain import other_script, row_dict
 from robustbench_tc.eval.score import score
 from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, value_map

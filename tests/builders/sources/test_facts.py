@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import sources
-from robustbench_tc.builders.sources import READERS, facts
+from robustbench_tc.builders.sources import READERS, base as facts
 from robustbench_tc.builders.sources.base import Reader
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts import system_text

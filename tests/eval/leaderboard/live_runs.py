@@ -10,9 +10,9 @@ from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
 from robustbench_tc.eval.live import inputs, prompts
-from robustbench_tc.eval.opening import Opened
 from robustbench_tc.eval.record import Settings, start
 from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.eval.who import Opened
 from robustbench_tc.llm import Stats
 
 from ..live import purses

@@ -15,9 +15,9 @@ from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.leaderboard import checker, flags
+from robustbench_tc.eval.leaderboard.checker import CONDITIONS
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
-from robustbench_tc.eval.leaderboard.publish import publish
-from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
+from robustbench_tc.eval.leaderboard.submit import publish
 from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.eval.speakers import ReferenceAgent
 from robustbench_tc.eval.stats.intervals import Interval

@@ -13,9 +13,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions
 from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.entry import Entry, Flag
-from robustbench_tc.eval.leaderboard.publish import publish
-from robustbench_tc.eval.leaderboard.status import Status
+from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Status
+from robustbench_tc.eval.leaderboard.submit import publish
 
 from .. import small
 from . import live_runs, made

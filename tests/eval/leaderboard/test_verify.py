@@ -12,9 +12,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard import check, entries, submit, verify
 from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.entry import Submission
+from robustbench_tc.eval.leaderboard.entry import Status, Submission, Vouched, parse_status
 from robustbench_tc.eval.leaderboard.place import open_place
-from robustbench_tc.eval.leaderboard.status import Status, Vouched, read
 from robustbench_tc.schema import Sample
 from tests.agent_server import serving
 
@@ -44,7 +43,7 @@ def runs(place: str) -> dict[str, str]:
 
 
 def tiers(place: str) -> dict[str, Vouched]:
-    return read((Path(place) / "status.yaml").read_bytes(), "status.yaml").tiers
+    return parse_status((Path(place) / "status.yaml").read_bytes(), "status.yaml").tiers
 
 
 def test_a_run_that_is_repeated_is_reproduced(
@@ -61,7 +60,7 @@ def test_a_run_that_is_repeated_is_reproduced(
     assert runs["core"] not in tiers(place)
     done = verify.verify(place, runs["core"], repeated=local_run_of("name-biased"), by="ann")
     assert (done.tier, done.by) == ("reproduced", "ann") and "p = 1.000" in done.reason
-    live = Datasets.of_status(read((Path(place) / "status.yaml").read_bytes(), "")).live
+    live = Datasets.of_status(parse_status((Path(place) / "status.yaml").read_bytes(), "")).live
     assert live is not None
     with pytest.raises(UserError, match=r"is of another dataset|is not taken"):
         verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann")
@@ -124,16 +123,18 @@ ONE = Vouched(tier="reproduced", by='a "b"', day="2026-11-20", reason="x: {y} # 
     ],
 )
 def test_a_tier_is_added_and_the_rest_of_the_file_stays(text: str) -> None:
-    status = read(text.encode(), "")
+    status = parse_status(text.encode(), "")
     made = verify.with_tier(text.encode(), status, "o/m/i", ONE)
-    assert read(made, "") == msgspec.structs.replace(status, tiers=status.tiers | {"o/m/i": ONE})
+    assert parse_status(made, "") == msgspec.structs.replace(status, tiers=status.tiers | {"o/m/i": ONE})
     assert {line for line in text.splitlines() if "tiers" not in line} <= set(made.decode().splitlines())
     other = msgspec.structs.replace(ONE, tier="endpoint-matched")
-    again = verify.with_tier(made, read(made, ""), "o/m/i", other)
-    assert len(again.splitlines()) == len(made.splitlines()) and read(again, "").tiers["o/m/i"] == other
+    again = verify.with_tier(made, parse_status(made, ""), "o/m/i", other)
+    assert (
+        len(again.splitlines()) == len(made.splitlines()) and parse_status(again, "").tiers["o/m/i"] == other
+    )
 
 
 def test_a_file_that_cannot_be_added_to_is_left_alone() -> None:
     text = b"dataset: a/b\ntiers: {x/y/z: {tier: reproduced, by: m, day: d, reason: r}}\n"
     with pytest.raises(UserError, match="put under `tiers`"):
-        verify.with_tier(text, read(text, ""), "o/m/i", ONE)
+        verify.with_tier(text, parse_status(text, ""), "o/m/i", ONE)

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
-from robustbench_tc.eval.live.agents import Scripted, View
+from robustbench_tc.eval.live.agents import Player, View
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Settings
@@ -37,7 +37,7 @@ def faulted(row: LiveRow, kind: Kind, at: At, **fields: Json) -> LiveRow:
 
 
 async def play(
-    row: LiveRow, player: Scripted, worlds: Worlds, *, model: str = "scripted", world: WorldType | None = None
+    row: LiveRow, player: Player, worlds: Worlds, *, model: str = "scripted", world: WorldType | None = None
 ) -> Episode:
     """One episode."""
     env, settings = World(row, purses.settings(model=model)), purses.settings(model=model)
@@ -63,6 +63,6 @@ async def acted(
 ) -> Episode:
     """One episode with a speaker, journaled as a run does."""
     env, opened = World(row, settings), worlds or Worlds()
-    runner = Runner(journal, speaker, workers=1, stage=lambda one: Stage(row, opened, world))
+    runner = Runner(journal, speaker, workers=1, worlds=opened, kinds={row.world: world})
     await runner.play(Dialogue(env, settings, repeat))
     return env.episode(repeat)

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval.live.agents import AGENTS, View
+from robustbench_tc.eval.live.agents import AGENTS, CONTROLS, View
 from robustbench_tc.eval.live.ledger import Ledger
-from robustbench_tc.eval.live.policies import CONTROLS
 from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes, score_run
 from robustbench_tc.eval.stats.packs.live import lines

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from robustbench_tc.eval.live.policies import CONTROLS
+from robustbench_tc.eval.live.agents import CONTROLS
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.schema import KINDS, LiveRow
 

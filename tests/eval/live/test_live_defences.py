@@ -16,7 +16,7 @@ from robustbench_tc import api
 from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.defend.chain import budget
-from robustbench_tc.eval.defend.texts import DATA, HINT, RULE
+from robustbench_tc.eval.defend.rows import DATA, HINT, RULE
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live import defended
 from robustbench_tc.eval.live.episodes import kept

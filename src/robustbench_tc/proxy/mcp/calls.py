@@ -20,7 +20,7 @@ from robustbench_tc.eval.inputs import Names
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
-from ..journal import MCP, NONE, Exchange, Journal, Opened, Replaced, digest
+from ..journal import MCP, NONE, Exchange, Journal, Replaced
 from ..plan import EFFECTS, Fault, Plan, Session, check, planned
 from ..scenes import Scenes, clean_ids, inside
 from . import jsonrpc
@@ -108,10 +108,10 @@ def door_of(
     plan: Path, server: Sequence[str], *, allow_writes: bool, defend: Names = (), journal: Path | None
 ) -> Door:
     """A door of a plan's file before one server: its address, or its folder and command. Raises UserError."""
-    found = planned(plan, allow_writes=allow_writes, defend=defend)
-    check(found.plan, tools=True)
-    kept = Journal(journal, Opened.of(found.plan, found.fingerprint, journal), by=digest(*server))
-    return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
+    found, data = planned(plan, allow_writes=allow_writes, defend=defend)
+    check(found, tools=True)
+    kept = Journal(journal, found, fingerprint=data.fingerprint(), server=server)
+    return Door(found, Scenes(found, data.rows), kept, data.results)
 
 
 @dataclass
@@ -200,7 +200,7 @@ class Calls:
         del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
         if self._listing is None:
-            self._write(self._line(lists=tuple(self._tools)), time.time())
+            self._write(self._line(lists=list(self._tools)), time.time())
         self._listing = Listing(tools)
         plan = self._plan
         if (plan.types or plan.defend) and self._number >= plan.types_after:
@@ -362,8 +362,8 @@ class Calls:
     # The journal
 
     def _line(self, **more: Any) -> Exchange:
-        began, opening = time.time(), self._opening
-        return Exchange.of(self._session, self._number, door=MCP, began=began, opening=opening, **more)
+        began, opening, number = time.time(), self._opening, self._number
+        return Exchange.of(self._session, number=number, door=MCP, began=began, opening=opening, **more)
 
     def _write(self, line: Exchange, ended: float) -> None:
         if line.replies:

@@ -17,7 +17,7 @@ from aiohttp import web
 from ..plan import Refused, Session
 from ..relay import SILENCE_S, Relay, broken_off, session_of
 from ..sse import MOST, Parts, event_data
-from ..upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
+from ..upstream import OURS, THEIRS, Budget, UpstreamError, passed, secrets_of
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message
@@ -97,11 +97,11 @@ class _Exchange:
             step.left = time.time()  # where it is still open, another stream may bring its answer
         self._calls.lose(key, f"the server answered {found.status} without a result")
         await self._calls.tell()
-        return web.Response(status=found.status, headers=reply_headers(found.headers), body=told)
+        return web.Response(status=found.status, headers=passed(found.headers, THEIRS), body=told)
 
     async def _sent(self, body: bytes, changed: Message | None = None) -> aiohttp.ClientResponse:
         """The server's reply to the request, or to another message in its place."""
-        headers = request_headers(self._request.headers)
+        headers = passed(self._request.headers, OURS)
         headers["Accept-Encoding"] = "identity"
         if changed is None:
             return await self._upstream.ask(self._request.method, self._path, headers, body)
@@ -129,7 +129,7 @@ class _Exchange:
 
     async def _streamed(self, found: aiohttp.ClientResponse, message: Message) -> web.StreamResponse:
         """The server's stream as it comes; what breaks off breaks off here too."""
-        response = web.StreamResponse(status=found.status, headers=reply_headers(found.headers))
+        response = web.StreamResponse(status=found.status, headers=passed(found.headers, THEIRS))
         if self._request.method == "GET" or jsonrpc.wants_changes(message):
             notice = _event(jsonrpc.changed(message.get("id")))
             self._calls.listening[response] = partial(response.write, notice)
@@ -141,7 +141,6 @@ class _Exchange:
             async for event in Parts(partial(self._upstream.piece, found)):
                 await response.write(self._relayed(event))
                 await self._calls.tell(here)
-            await response.write_eof()
         except UpstreamError:
             broken_off(self._request)
         finally:

@@ -33,7 +33,7 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
     `asked`: whether it is the client that wants the list."""
     try:
         entries = [_entry(tool) for tool in tools]
-        functions = tuple(map(tool_of, entries))
+        functions = tuple(tool_of(entry["function"]) for entry in entries)
     except ValueError:
         return Listing(tools, scenes.of(session, (), (), TOOLS_UNREAD))
     scene = scenes.of(session, (), functions)
@@ -42,7 +42,7 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
     try:
         if scene.row.messages != scene.clean.messages:  # the request is not the server's to see
             raise NotTheCase(NOT_EXPRESSIBLE)
-        offered = offer(entries, scene, flat=True)
+        offered = offer(entries, scene)
         shown = [_shown(entry) for entry in offered.entries]
         if any(inside(tool, "inputSchema", "type") != "object" for tool in shown):
             raise NotTheCase(NOT_EXPRESSIBLE)  # one such root spoils the whole list for clients
@@ -57,22 +57,18 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
 
 def _entry(tool: Json) -> dict[str, Json]:
     """A server's tool as an entry of an offer, which `tool_of` refuses for what is none."""
-    entry = {
-        "type": "function",
-        "name": inside(tool, "name"),
-        "parameters": inside(tool, "inputSchema"),
-        _ITSELF: tool,
-    }
+    function = {"name": inside(tool, "name"), "parameters": inside(tool, "inputSchema")}
     if isinstance(inside(tool, "description"), str):
-        entry["description"] = tool["description"]
-    return entry
+        function["description"] = tool["description"]
+    return {"function": function, _ITSELF: tool}
 
 
 def _shown(entry: Json) -> Json:
     """An entry of an offer as a server lists a tool; what the server says beside is kept."""
-    tool = {**entry.get(_ITSELF, {}), "name": entry["name"], "inputSchema": entry["parameters"]}
-    if entry.get("description"):
-        tool["description"] = entry["description"]
-    elif "description" not in entry:
+    function = entry["function"]
+    tool = {**entry.get(_ITSELF, {}), "name": function["name"], "inputSchema": function["parameters"]}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    elif "description" not in function:
         tool.pop("description", None)
     return tool

@@ -6,16 +6,14 @@ import re
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from robustbench_tc.errors import UserError
 
 from ..journal import of_process
-from ..plan import NoSession, parse
+from ..plan import Refused, parse
 from ..sse import MOST, Parts
 from . import jsonrpc
 from .calls import Calls, Door, Pending
@@ -24,6 +22,9 @@ from .jsonrpc import Message
 GRACE_S = 0.8
 """How long a server may take once its client has gone. Clients wait for two seconds before they end the door
 itself."""
+
+WATCH = 'cat; kill -s TERM -- "-$0"; sleep 0.2; kill -s KILL -- "-$0"'
+"""Ends a server's process group once standard input has ended."""
 
 _CHUNK = 2**18
 _LINE = re.compile(rb"\n")
@@ -37,7 +38,7 @@ def relayed(door: Door, session: str, command: Sequence[str]) -> int:
     """
     try:
         calls = Calls(door, parse(session))
-    except NoSession as error:
+    except Refused as error:
         raise UserError(f"--session: {error}") from None
     calls.secrets = of_process(command, os.environ)
     try:
@@ -71,10 +72,12 @@ class Stdio:
         child = await asyncio.create_subprocess_exec(
             *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
+        # It knows of the door by its standard input alone: that pipe ends with the door, also a killed one.
         watcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", Path(__file__).with_name("watcher.py"), str(child.pid)],
+            ["sh", "-c", WATCH, str(child.pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         try:

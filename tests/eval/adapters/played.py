@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.eval.adapters import zipped
+from robustbench_tc.eval.adapters import inspect_log
 from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import load_live
@@ -124,7 +124,7 @@ def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Rec
             )
         assert done.returncode == 0, done.stdout + done.stderr
         [log] = (folder / "logs").glob("*.eval")
-        with zipped.Zip(log) as members:
+        with inspect_log.Zip(log) as members:
             names = [name for name in members.NameToInfo if name.startswith("samples/")]
             samples = [json.loads(members.member(name) or b"") for name in names]
         records = {one["id"]: one["scores"]["verdict"]["metadata"]["verdict"] for one in samples}

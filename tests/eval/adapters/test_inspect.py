@@ -13,7 +13,7 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.adapters import zipped
+from robustbench_tc.eval.adapters import inspect_log
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.inputs import load_live
@@ -48,7 +48,7 @@ def test_every_verdict_is_that_of_our_own_run(agent: str, mode: str, release: Pa
         ours.fingerprint,
     )
     # The table that inspect_ai prints is that of our statistics.
-    with zipped.Zip(log) as members:
+    with inspect_log.Zip(log) as members:
         header = json.loads(members.member("header.json") or b"")
     [scores] = header["results"]["scores"]
     printed = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
@@ -127,7 +127,7 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
     lines = list(compared(live, 40, tmp_path, "inspect_ai"))
     assert lines[1].startswith("inspect_ai: 40 of 40 rewards are ours, 40 with all of success, ")
     [log] = (tmp_path / "inspect-0" / "logs").glob("*.eval")
-    with zipped.Zip(log) as members:
+    with inspect_log.Zip(log) as members:
         header = json.loads(members.member("header.json") or b"")
         samples = [
             json.loads(members.member(name) or b"")

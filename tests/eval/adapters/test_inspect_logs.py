@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, schema
-from robustbench_tc.eval.adapters import zipped
+from robustbench_tc.eval.adapters import inspect_log
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.stats.compare import Comparison
 from robustbench_tc.schema import Sample
@@ -125,7 +125,7 @@ def test_a_sample_that_failed_has_no_verdict(tmp_path: Path, runs: dict[str, tup
 
 
 def unpacked(log: Path) -> list[tuple[str, bytes]]:
-    with zipped.Zip(log) as opened_log:
+    with inspect_log.Zip(log) as opened_log:
         return [(name, opened_log.member(name) or b"") for name in opened_log.NameToInfo]
 
 
@@ -263,12 +263,12 @@ def test_a_damaged_log_is_one_line(data: bytes, said: str, tmp_path: Path, rbtc:
 def test_a_member_that_unpacks_without_end(
     tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zipped, "MEMBER", 2**20)
+    monkeypatch.setattr(inspect_log, "MEMBER", 2**20)
     path = tmp_path / "a.eval"
     for method in (made_logs.DEFLATED, made_logs.ZSTANDARD):
         path.write_bytes(made_logs.zip_of([HEAD, ("samples/1", b" " * 2**22)], method))
         assert "has more than 1,048,576 bytes" in refused(path, rbtc)
-    monkeypatch.setattr(zipped, "IN_ALL", 3 * len(ONE))
+    monkeypatch.setattr(inspect_log, "IN_ALL", 3 * len(ONE))
     made_logs.write(path, [sample(f"q{n}", "C") for n in range(9)])
     assert "bytes, which is as much as is read" in refused(path, rbtc)
 
@@ -277,9 +277,9 @@ def test_a_list_of_members_that_fills_the_memory(tmp_path: Path, rbtc: Callable[
     """The size is looked at before the list is read."""
     path = tmp_path / "a.eval"
     with path.open("wb") as file:
-        file.truncate(zipped.DIRECTORY + 1)
+        file.truncate(inspect_log.DIRECTORY + 1)
         file.seek(0, 2)
-        file.write(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 9, 9, zipped.DIRECTORY + 1, 0, 0))
+        file.write(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 9, 9, inspect_log.DIRECTORY + 1, 0, 0))
     assert "its list of members has 33,554,433 bytes" in refused(path, rbtc)
 
 

@@ -51,9 +51,7 @@ async def play(row: LiveRow, player: Player, worlds: Worlds, *, model: str = "sc
     while dialogue.ended is None:
         asked = bool(env.replies) and env.replies[-1].answered
         view = View(env.turn, env.history, asked, env.shown_tools)
-        dialogue.reply(dialogue.noted(in_world(dialogue.base(), player.reply(view), env)))
-        if dialogue.doing is not None:
-            dialogue.done(await stage.carry_out(dialogue.doing))
+        await stage.reply(dialogue, in_world(dialogue.base(), player.reply(view), env))
     await stage.close()
     return env.episode(0)
 

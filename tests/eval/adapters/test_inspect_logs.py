@@ -108,20 +108,29 @@ def test_a_sample_that_failed_has_no_verdict(tmp_path: Path, runs: dict[str, tup
         run = found[0].read()
     assert set(run.rows["status"].tolist()) == {"ok"}
     rows = schema.loads((half / "run.json").read_bytes())["expected"]
-    broken = tmp_path / "broken.eval"
-    members = dict(unpacked(log))
-    name = next(one for one in members if one.startswith("samples/"))
-    sample = schema.loads(members[name])
-    del sample["scores"], sample["metadata"]["prediction"]
-    members[name] = schema.dumps(sample | {"error": {"message": "HTTP 500"}}).encode()
-    broken.write_bytes(made_logs.zip_of(members.items()))
+
+    def fails(sample: dict[str, Any]) -> None:
+        del sample["scores"], sample["metadata"]["prediction"]
+        sample["error"] = {"message": "HTTP 500"}
+
+    broken = edited(log, tmp_path / "broken.eval", fails)
     found_gaps = api.compare(log, broken).notes
     assert any("1 of" in line and "no verdict" in line for line in found_gaps), found_gaps
-    del members[name]
-    broken.write_bytes(made_logs.zip_of(members.items()))
+    broken.write_bytes(made_logs.zip_of(unpacked(log)[:-2] + unpacked(log)[-1:]))
     with opened([str(broken)]) as found:
         assert len(found[0].read().rows["id"]) == rows - 1
     assert any("never made" in line or "no verdict" in line for line in api.compare(log, broken).notes)
+
+
+def edited(log: Path, path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The log with one of its samples changed."""
+    members = dict(unpacked(log))
+    name = next(name for name in members if name.startswith("samples/"))
+    found = schema.loads(members[name])
+    change(found)
+    members[name] = json.dumps(found).encode()
+    path.write_bytes(made_logs.zip_of(members.items()))
+    return path
 
 
 def unpacked(log: Path) -> list[tuple[str, bytes]]:
@@ -179,11 +188,8 @@ def test_scores_between_right_and_wrong_are_named(tmp_path: Path) -> None:
 
 def test_what_inspect_could_not_score_has_no_verdict(tmp_path: Path) -> None:
     a = [sample("q0", "C"), sample("q1", "C")]
-    log = made_logs.write(tmp_path / "nan.eval", a)
-    log.write_bytes(log.read_bytes())
-    members = [(n, d.replace(b'"match":{"value":"C"}', b'"match":{"value":NaN}') if "1_" in n[8:10] else d)
-               for n, d in unpacked(log)]  # fmt: skip
-    log.write_bytes(made_logs.zip_of(members))
+    whole = made_logs.write(tmp_path / "whole.eval", a)
+    log = edited(whole, tmp_path / "nan.eval", lambda one: one["scores"]["match"].update(value=float("nan")))
     pair = api.compare(log, made_logs.write(tmp_path / "b.eval", a)).overall["clean"]
     assert (pair.n, pair.left_out) == (1, 1)
 
@@ -286,18 +292,12 @@ def test_a_list_of_members_that_fills_the_memory(tmp_path: Path, rbtc: Callable[
 def test_a_sample_with_the_answer_of_another(
     tmp_path: Path, runs: dict[str, tuple[Path, Path]], rbtc: Callable[..., Done]
 ) -> None:
-    members = dict(unpacked(runs["base"][1]))
-    names = [name for name in members if name.startswith("samples/")]
-    first, second = (schema.loads(members[name]) for name in names[:2])
-    first["metadata"]["prediction"] = second["metadata"]["prediction"]
-    members[names[0]] = schema.dumps(first).encode()
-    path = tmp_path / "a.eval"
-    path.write_bytes(made_logs.zip_of(members.items()))
+    log, path = runs["base"][1], tmp_path / "a.eval"
+    other = schema.loads(next(data for name, data in reversed(unpacked(log)) if name.startswith("samples/")))
+    strange = other["metadata"]["prediction"]
+    edited(log, path, lambda one: one["metadata"].update(prediction=strange))
     assert "it holds the prediction of another sample" in refused(path, rbtc)
-    first = schema.loads(dict(unpacked(runs["base"][1]))[names[0]])
-    first["scores"]["verdict"]["metadata"]["verdict"] = {"correct": "yes"}
-    members[names[0]] = schema.dumps(first).encode()
-    path.write_bytes(made_logs.zip_of(members.items()))
+    edited(log, path, lambda one: one["scores"]["verdict"]["metadata"].update(verdict={"correct": "yes"}))
     assert "no prediction and verdict of our task" in refused(path, rbtc)
 
 
@@ -317,13 +317,11 @@ def test_a_sample_with_the_answer_of_another(
 def test_values_that_no_run_has(
     field: str, value: object, tmp_path: Path, runs: dict[str, tuple[Path, Path]], rbtc: Callable[..., Done]
 ) -> None:
-    members = dict(unpacked(runs["base"][1]))
-    name = next(name for name in members if name.startswith("samples/"))
-    found = schema.loads(members[name])
-    found["metadata"]["prediction"][field] = value
-    members[name] = json.dumps(found).encode()
-    path = tmp_path / "a.eval"
-    path.write_bytes(made_logs.zip_of(members.items()))
+    path = edited(
+        runs["base"][1],
+        tmp_path / "a.eval",
+        lambda one: one["metadata"]["prediction"].update({field: value}),
+    )
     if field == "model":  # the log's own model counts
         assert rbtc("compare", path, path).code in (0, 1)
     else:

@@ -21,8 +21,7 @@ from .agents import blind
 from .agents.blind import TypeFigures
 from .data import Data, Row, Selection
 from .live import inputs as live_inputs
-from .live.inputs import LiveData
-from .live.row_check import mistake
+from .live.inputs import LiveData, mistake
 
 Kind = TypeVar("Kind", bound=Data[Any])
 

@@ -17,7 +17,8 @@ from robustbench_tc import taxonomy
 from .caveats import Delivery, caveats, delivery
 from .intervals import Interval, difference, of_estimate, shares
 from .lattice import Ints
-from .runs import Outcomes, Run, within
+from .outcomes import Outcomes
+from .runs import Run, within
 from .significance import LEVEL, holm, holm_by, paired_p
 from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, leading, pack_of, scored
 

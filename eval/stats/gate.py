@@ -29,7 +29,8 @@ from robustbench_tc.shown import Line as Text, Part, Table
 from .caveats import as_delivered, caveats, delivery, statuses, unreviewed
 from .evidence import RIGHT, Sides, cure, drops, keeps, other_run, own_clean
 from .intervals import Interval
-from .runs import Outcomes, Run, Subset, align, within
+from .outcomes import Outcomes
+from .runs import Run, Subset, align, within
 from .significance import holm
 from .values import LIVE_HEADS, codes_of
 

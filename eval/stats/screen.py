@@ -1,5 +1,5 @@
-"""The first screen of a scored run, as `rbtc summary`, `score`, `eval` and `quickstart` print it; with `full`
-every warning and table below it."""
+"""The first screen of a scored run, as `rbtc summary`, `score`, `eval` and `quickstart` print it, and what stands
+behind it: every warning and table."""
 
 import shlex
 from collections import Counter
@@ -22,16 +22,16 @@ from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
 from . import blind
-from .blind import BlindLine
 from .breakdown import Breakdown, breakdown
 from .caveats import Beside, Unreviewed, beside, unreviewed
 from .evidence import Answer, Evidence, answer
 from .intervals import Interval
 from .levels import LevelLine, levels, table as table_of_levels
-from .packs import Cell, Given, Table, tables as pack_tables
+from .outcomes import Outcomes
+from .packs import Cell, Given, Table, spelled, tables as pack_tables
 from .packs.live import Line as Fault, lines
 from .repeats import Repeated, repeated
-from .runs import Outcomes, Run, Subset, align, read, unstated, within
+from .runs import Run, Subset, align, read, unstated, within
 from .stages import Stages, stages, table as table_of_stages
 from .summary import Summary, summarise
 from .values import HEADS
@@ -112,7 +112,7 @@ class Overview(Counted, frozen=True, kw_only=True):
     """Of the subset, each once however often it was asked."""
     flagged: dict[str, Json]
     """Counts of rows that carry a flag, by flag and type."""
-    needs_no_reading: tuple[BlindLine, ...]
+    needs_no_reading: tuple[blind.BlindLine, ...]
     """Reference lines: how often the gold tool is found in the dataset without the request."""
 
 
@@ -272,9 +272,9 @@ def _rest(made: Overview) -> Iterator[Part]:
 
 
 def _lines(rows: Iterable[Iterable[Cell]]) -> Iterator[tuple[str, ...]]:
-    """Rows of cells as texts, below each value its interval."""
+    """Rows of cells as texts, shares in percent, below each value its interval."""
     for row in rows:
-        values, spans = zip(*map(_spelled, row), strict=True)
+        values, spans = zip(*(spelled(cell, _percent, _span) for cell in row), strict=True)
         yield values
         if any(spans):
             yield spans
@@ -283,6 +283,11 @@ def _lines(rows: Iterable[Iterable[Cell]]) -> Iterator[tuple[str, ...]]:
 def _percent(share: float | None) -> str:
     """`15.5`"""
     return percent(share).removesuffix(" %")
+
+
+def _span(found: Interval) -> str:
+    """`[10.1 to 15.5]`"""
+    return f"[{_percent(found.low)} to {_percent(found.high)}]"
 
 
 def _keeps(found: Evidence) -> str:
@@ -400,10 +405,3 @@ def _replies(made: Overview) -> Table:
 def _evidence(found: Evidence | None) -> tuple[str, str, str]:
     """The last three of VALUES."""
     return ("", "", "") if found is None else (_keeps(found), p_value(found.p_holm), found.word)
-
-
-def _spelled(cell: Cell) -> tuple[str, str]:
-    """A cell in percent, and its interval or ""."""
-    if isinstance(cell, Interval):
-        return _percent(cell.value), f"[{_percent(cell.low)} to {_percent(cell.high)}]"
-    return _percent(cell) if cell is None or isinstance(cell, float) else str(cell), ""

@@ -1,8 +1,7 @@
-"""The first screen of a scored run, as `rbtc summary`, `score`, `eval` and `quickstart` print it, and what stands
-behind it: every warning and table."""
+"""The first screen of a scored run, as `rbtc summary`, `score`, `eval` and `quickstart` print it, and all
+that stands behind it."""
 
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
@@ -22,7 +21,7 @@ from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
 from . import blind
-from .breakdown import Breakdown, breakdown
+from .breakdown import Breakdown, breakdown, table as table_of_replies
 from .caveats import Beside, Unreviewed, beside, unreviewed
 from .evidence import Answer, Evidence, answer
 from .intervals import Interval
@@ -370,36 +369,7 @@ def _tables(made: Overview) -> Iterator[Table]:
             rows=tuple((one.name, *(one.heads[name] for name in HEADS)) for one in made.needs_no_reading),
             note=f"Types solved without the request: {', '.join(solved) or 'none'}.",
         )
-    yield _replies(made)
-
-
-def _replies(made: Overview) -> Table:
-    of_types = (made.error_modes.get(code, {}) for code in (taxonomy.CLEAN, *made.summary.types))
-    modes = sum(map(Counter, of_types), Counter[str]())
-    without = made.flags["call_beside_refusal"].accuracies_without(made.summary.lines)
-    return Table(
-        name="counts",
-        title="retention, and how replies ended and were read",
-        columns=("", "value"),
-        rows=(
-            ("retention", made.summary.values["retention"]),
-            ("retention with transition", made.summary.values["retention_with_transition"]),
-            ("ToolEyes mean partial score", made.mean_scores.get("tooleyes")),
-            *((f"wrong answers: {mode}", n) for mode, n in modes.items()),
-            ("cut at the token limit", made.length),
-            ("content filter", made.content_filter),
-            ("too long", made.too_long),
-            ("rejected", made.rejected),
-            *((f"replies with {flag}", one.replies) for flag, one in made.flags.items()),
-            *((f"{name} without calls beside a refusal", value) for name, value in without.items()),
-            *(
-                (f"right among {code} flagged {flag}", f"{cell['correct']} of {cell['n']}")
-                for flag, cells in made.flagged.items()
-                for code, cell in cells.items()
-            ),
-        ),
-        note="`rbtc failures RUN --flag` shows replies by flag (docs/calls.md).",
-    )
+    yield table_of_replies(made, made.summary, made.flagged)
 
 
 def _evidence(found: Evidence | None) -> tuple[str, str, str]:

@@ -188,9 +188,7 @@ def test_different_numbers_of_repeats_are_put_on_one_scale(folder: Path) -> None
     assert (pair.only_a, pair.only_b) == (120, 0)
 
 
-def test_other_datasets_and_strangers_are_refused(folder: Path, weak: runs.Run) -> None:
-    other = runs.read(write_run(folder / "other", coin(3), fingerprint="e" * 32))
-    refuses("different datasets", compare_runs, weak, other)
+def test_runs_that_share_no_row_are_refused(folder: Path) -> None:
     half = [pair for pair in pairs(clean_ids()) if pair[1] == "CD"]
     cd_only = runs.read(write_run(folder / "cd", coin(3), half))
     td_only = runs.read(write_run(folder / "td", coin(3), [(c, "TD") for c, _ in half]))

@@ -91,10 +91,10 @@ def check_answer(said: Answer, run: runs.Run, outcomes: Outcomes) -> None:
         assert one.drop.low <= one.drop.value <= one.drop.high
         assert bool(one.why) == (one.word == "cannot tell")
         if one.word == "holds":
-            assert not gaps and one.right >= 10 and one.drop.high <= 0.15 * one.clean
+            assert not gaps and one.right >= 10 and one.drop.high <= 0.15 * one.before
         if one.word == "loses":
             assert (matched > 0).sum() >= LOST_AT_LEAST and one.drop.low > 0 and one.p_holm <= 0.05
-        assert one.keeps is None or one.keeps <= 1 - one.drop.value / one.clean + 1e-9
+        assert one.keeps is None or one.keeps <= 1 - one.drop.value / one.before + 1e-9
     heads = [one for name, one in said.lines.items() if name != "perturbed"]
     if kept := re.search(r"Keeps at least (\d+) %", said.sentence):
         held = [one.keeps or 0 for one in heads if one.word == "holds"]

@@ -156,7 +156,7 @@ def _sides(before: Ints, after: Ints, pairs: Ints, right: int) -> Sides | None:
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """Pairs of answers of all perturbed rows, of a component or of a type: what was right before and after."""
+    """Pairs of answers of all perturbed rows, of a component or a type: what was right before and after."""
 
     name: str
     """A line of `Outcomes.heads`, or a type code."""

@@ -47,7 +47,7 @@ Outcome = Literal["fail", "inconclusive", "pass"]
 
 
 class Line(Held, frozen=True, kw_only=True):
-    """One component (or `clean`, against another run); its p is one-sided, `why` says why it does not pass."""
+    """One component, or `clean` against another run. Its p is one-sided; `why`: why it does not pass."""
 
     outcome: Outcome
     rows: int

@@ -181,7 +181,7 @@ def _endpoint(
             f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --repeated"
         )
     settings = checks.read_record(folder / checker.RECORD).settings
-    rows = next(one for one in data.rows if one.digest == entry.fingerprint)
+    rows = next(one for one in data.rows if one.fingerprint() == entry.fingerprint)
     if not (work / "rows").is_dir():
         said("building rows that nobody has seen")
         from robustbench_tc.audits.again import fresh_rows  # a Space has no audits, and does not ask

@@ -11,7 +11,8 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats import significance, stages
 from robustbench_tc.eval.stats.evidence import Answer, answer
-from robustbench_tc.eval.stats.runs import Outcomes, Run, align, read
+from robustbench_tc.eval.stats.outcomes import Outcomes
+from robustbench_tc.eval.stats.runs import Run, align, read
 from robustbench_tc.eval.stats.significance import (
     Loss,
     holm,

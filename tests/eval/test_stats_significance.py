@@ -11,6 +11,7 @@ from scipy import stats as scipy_stats
 
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.intervals import clopper_pearson
+from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.paired import reasked
 from robustbench_tc.eval.stats.repeats import MOST, repeated
 from robustbench_tc.eval.stats.significance import (
@@ -120,7 +121,7 @@ def verdicts(seed: int, repeats: int) -> Answers:
     return {row: (random.random(repeats) < random.random()).tolist() for row in ROWS}
 
 
-def outcomes_of(folder: Path, made: Answers, repeats: int) -> runs.Outcomes:
+def outcomes_of(folder: Path, made: Answers, repeats: int) -> Outcomes:
     """A run whose answers come in the order of the repeats."""
     turn = {row: iter(answers) for row, answers in made.items()}
     written = write_run(folder, lambda c, t: next(turn[c, t]), ROWS, repeats=repeats)

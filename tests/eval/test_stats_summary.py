@@ -10,6 +10,7 @@ import pytest
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs
+from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.summary import Summary, summarise
 from robustbench_tc.eval.stats.values import METRICS, closure, codes_of
 from robustbench_tc.schema import GOLD_NOT_STATED
@@ -44,16 +45,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> runs.Run:
 
 
 @pytest.fixture(scope="module")
-def outcomes(run: runs.Run) -> runs.Outcomes:
+def outcomes(run: runs.Run) -> Outcomes:
     return counted(run)
 
 
 @pytest.fixture(scope="module")
-def made(outcomes: runs.Outcomes) -> Summary:
+def made(outcomes: Outcomes) -> Summary:
     return summarise(outcomes)
 
 
-def test_a_whole_run_has_every_value_and_no_gap(outcomes: runs.Outcomes) -> None:
+def test_a_whole_run_has_every_value_and_no_gap(outcomes: Outcomes) -> None:
     for convention in ("cluster", "paper"):
         summary = summarise(outcomes, convention)
         assert summary.gaps == ()
@@ -63,7 +64,7 @@ def test_a_whole_run_has_every_value_and_no_gap(outcomes: runs.Outcomes) -> None
             assert found is not None and found.low <= found.value <= found.high and found.n > 0, metric
 
 
-def test_both_conventions_agree_on_every_value(outcomes: runs.Outcomes, made: Summary) -> None:
+def test_both_conventions_agree_on_every_value(outcomes: Outcomes, made: Summary) -> None:
     independent = summarise(outcomes, "paper")
     for metric in METRICS:
         assert value(made, metric) == pytest.approx(value(independent, metric)), metric
@@ -89,7 +90,7 @@ def test_sums_by_hand_are_the_tables(run: runs.Run, made: Summary) -> None:
     assert flips.p <= flips.p_holm <= 1
 
 
-def test_every_value_says_how_its_interval_was_had(outcomes: runs.Outcomes, made: Summary) -> None:
+def test_every_value_says_how_its_interval_was_had(outcomes: Outcomes, made: Summary) -> None:
     methods = {m: i.method for m in METRICS if (i := made.values[m])}
     for name, method in methods.items():
         expected = "fieller" if name.startswith("retention") else "mover" if "delta" in name else "hull"

@@ -12,7 +12,6 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.leaderboard import site
 from robustbench_tc.eval.leaderboard.boards import boards
 from robustbench_tc.eval.leaderboard.entry import (
@@ -28,6 +27,7 @@ from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.live import Line
 
 from ...pages import Page
+from ...refusals import refuses
 from .made import entries_of, entry
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e"
@@ -223,14 +223,12 @@ def test_a_build_replaces_a_site_and_nothing_else(tmp_path: Path) -> None:
     site.build(entries_of(1, samples=20), status, out, repository=None)
     assert len(list(out.glob("model/*/*/*.html"))) == 1
     (out / "mine.txt").write_text("kept")
-    with pytest.raises(UserError, match=r"holds what rbtc did not write there: mine\.txt"):
-        site.build([], status, out, repository=None)
+    refuses(r"holds what rbtc did not write there: mine\.txt", site.build, [], status, out, repository=None)
     assert len(list(out.glob("model/*/*/*.html"))) == 1, "and nothing was changed"
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.tex").write_text("kept")
-    with pytest.raises(UserError, match="not a folder that rbtc wrote"):
-        site.build([], status, foreign, repository=None)
+    refuses("not a folder that rbtc wrote", site.build, [], status, foreign, repository=None)
     assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
 
 

@@ -183,7 +183,7 @@ def test_gate_and_failures_take_it(tmp_path: Path) -> None:
     assert {line.name for line in api.gate(lost, against=kept).lines} == {"clean", "explicit", "implicit"}
     found = api.failures(lost, type_code=NO_OP)
     assert len(found.found) == 18 and "18 wrong episodes" in plain(found.shown())
-    assert api.failures(kept).found == ()
+    assert not api.failures(kept).found
 
 
 def test_an_episode_without_an_answer_is_missing(tmp_path: Path) -> None:

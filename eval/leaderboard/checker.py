@@ -19,7 +19,9 @@ import numpy as np
 import robustbench_tc
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import paper, predictions, verdicts
+from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.leaderboard.child import Exceeded, Limits, in_child
+from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunFolder, RunRecord
 from robustbench_tc.eval.stats import caveats, evidence, packs, runs, summary, values
@@ -27,13 +29,14 @@ from robustbench_tc.io import numbers, parquet
 from robustbench_tc.schema import Json, Prediction, Verdict, dataset_label
 
 from . import checks, flags, live
-from .datasets import Datasets, LiveRows, Rows
+from .datasets import Datasets, title
 from .entry import (
     SUBMISSION_BYTES,
     Digest,
     Entry,
     Figures,
     Flag,
+    Kind,
     LiveFigures,
     Refused,
     Usage,
@@ -72,7 +75,7 @@ _EXCEEDED = {
 def checked(folder: Path, run: str, data: Datasets) -> Entry:
     """The entry of a run folder, from a child with limits, which is killed where it exceeds them.
     `submitter`, `member` and `commit` are the caller's to add. Raises Refused."""
-    data.core.known  # noqa: B018 (worked out once, for all children)
+    data.known  # noqa: B018 (worked out once, for all children)
 
     def work(scratch: Path) -> bytes:
         try:
@@ -106,27 +109,30 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
     if EPISODES in inputs:
         if data.live is None:
             raise Refused("dataset", "this is a live run, and no live runs are taken here")
-        rows: Rows | LiveRows = data.live
+        rows: Dataset | LiveData = data.live
+        kind: Kind = "live"
         episodes = live.check(folder / EPISODES, record, data.live)
         lived = live.figures(live.replayed(episodes, data.live))
         raised = live.scripted(episodes, data.live)
     else:
-        rows = next((one for one in data.rows if one.digest == record.settings.fingerprint), data.core)
-        answers = checks.check(folder / PREDICTIONS, record, rows)
-        core, judged = score(record, answers, rows, scratch)
-        if rows.kind == "core":  # on tools of one's own it is nothing strange to be right everywhere
-            raised = flags.of_run(list(zip(answers, judged, strict=True)), rows.known)
+        fitting = (one for one in data.rows if one.fingerprint() == record.settings.fingerprint)
+        rows = asked = next(fitting, data.core)
+        kind = "core" if asked is data.core else "own"
+        answers = checks.check(folder / PREDICTIONS, record, asked)
+        core, judged = score(record, answers, asked, kind, scratch)
+        if kind == "core":  # on tools of one's own it is nothing strange to be right everywhere
+            raised = flags.of_run(list(zip(answers, judged, strict=True)), data.known)
     settings = record.settings
     return Entry(
-        kind=rows.kind,
+        kind=kind,
         run=run,
         submission=submission,
         mode=settings.mode,
         defend=settings.defend,
         repeats=settings.repeat,
-        dataset=rows.title,
+        dataset=title(rows),
         version=rows.version or "",
-        fingerprint=rows.digest,
+        fingerprint=rows.fingerprint(),
         inputs=inputs,
         checker=CHECKER,
         flags=raised,
@@ -204,7 +210,7 @@ CONDITIONS = (taxonomy.CLEAN, *taxonomy.codes())
 
 
 def score(
-    record: RunRecord, answers: Sequence[Prediction], data: Rows, folder: Path
+    record: RunRecord, answers: Sequence[Prediction], data: Dataset, kind: Kind, folder: Path
 ) -> tuple[Figures, list[Verdict]]:
     """Scores answers in the folder `folder`; their figures and verdicts."""
     run = RunFolder(folder, record)
@@ -234,7 +240,7 @@ def score(
     made = _figures(
         found,
         sources={source: (right[source], n) for source, n in sorted(asked.items())},
-        verified=caveats.beside(outcomes, unstated, found.lines) if data.kind == "core" else {},
+        verified=caveats.beside(outcomes, unstated, found.lines) if kind == "core" else {},
         usage=Usage(**usage),
         packs=Counter(taxonomy.get(one.type_code).pack for one in answers if one.type_code not in CONDITIONS),
         tables=packs.tables(packs.Given(of_scored, outcomes, found, True)),

@@ -142,10 +142,10 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
             both = before.keys() & now.keys()
             if not both:
                 raise UserError(f"{repeated} has a verdict on no faulted episode that {entry.run} has one on")
-            same = reasked(
+            submitted, here, change = reasked(
                 [(before[k].clean_id, before[k].success or 0, bool(now[k].success)) for k in both], 1
             )
-            p, submitted, here = same.p, same.submitted, same.again
+            p = change.p or 0.0
         else:
             assert entry.core is not None and made.core is not None
             p = boards.p_of(entry, made) or 0.0
@@ -181,7 +181,7 @@ def _endpoint(
             f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --repeated"
         )
     settings = checks.read_record(folder / checker.RECORD).settings
-    rows = next(one for one in data.rows if one.digest == entry.fingerprint)
+    rows = next(one for one in data.rows if one.fingerprint() == entry.fingerprint)
     if not (work / "rows").is_dir():
         said("building rows that nobody has seen")
         from robustbench_tc.audits.again import fresh_rows  # a Space has no audits, and does not ask
@@ -219,12 +219,13 @@ def _endpoint(
     submitted = right(checks.read_rows(folder / checker.PREDICTIONS, Prediction, most), rows)
     again = right(predictions.read(run.folder.answers_path), fresh)
     asked = [rows.by_id[one] for one in ids]
-    compared = reasked([(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat)
-    figures = (
-        f"{compared.rows} rows in new words, accuracy {number(compared.again)} there, "
-        f"{number(compared.submitted)} submitted, "
-        f"difference {number(compared.low)} to {number(compared.high)}"
+    before, now, change = reasked(
+        [(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat
     )
-    if not compared.fits:
+    figures = (
+        f"{change.n} rows in new words, accuracy {number(now)} there, {number(before)} submitted, "
+        f"difference {number(change.low)} to {number(change.high)}"
+    )
+    if not change.low <= 0 <= change.high:
         raise UserError(f"the endpoint does not match {entry.run} on {figures}; it stays as it is")
     return f"endpoint asked: {figures}"

@@ -18,7 +18,7 @@ from robustbench_tc.schema import Int32, LiveRow, Step
 from .replay import Replay
 from .shown import leaves, looks_failed, parsed
 from .stage import Key
-from .telling import effects, message, tellings
+from .success import effects, message, tellings
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from robustbench_tc.builders.rebuild import (
     sources_at_hand,
 )
 from robustbench_tc.builders.sources import OWN_CASES
-from robustbench_tc.builders.sources.fetch import default_root
+from robustbench_tc.builders.sources.upstream import default_root
 from robustbench_tc.builders.toolrl_report import TrainingReport
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.live import live_card

@@ -38,15 +38,13 @@ from .errata_files import NAME as ERRATA, Erratum, amended, write as write_errat
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
-from .loans import borrowed
 from .perturb import REGISTRY, Text, mixtures, refuse_answer
 from .perturb.mixed import DESIGN
 from .plain import published
-from .plan import Plan, Skip, text_requests
+from .plan import Plan, Skip, borrowed, text_requests
 from .report import BuildReport, Tally, add, finished
 from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, Profile, read
-from .sources.fetch import resolve_root
-from .sources.pins import LIVE_SOURCE, pins
+from .sources.upstream import LIVE_SOURCE, pins, resolve_root
 
 PART_SAMPLES = 500
 """Clean samples that one process perturbs at a time."""

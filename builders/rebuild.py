@@ -21,7 +21,7 @@ from . import errata_files, generations
 from .build import BuildSpec, build
 from .report import BuildReport, Report
 from .sources import KnownIssue, Pool, Profile, needed_files, problems, rlla
-from .sources.fetch import default_root
+from .sources.upstream import default_root
 from .toolrl_dr import build as build_training
 from .toolrl_report import TrainingReport
 from .toolrl_spec import TrainingSpec

@@ -76,19 +76,34 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
         for config in self.configs:
             if config not in CONFIGS:
                 raise unknown("config", config, CONFIGS)
-        for name, share in (("--ratio", self.ratio), ("--alpha", self.alpha)):
-            if not 0 <= share <= 1:
-                raise UserError(f"{name} {share} is not a share: give a number from 0 to 1")
-        if not 0 <= self.retry_probability <= 1:
-            raise UserError(f"--retry-probability {self.retry_probability}: give a number from 0 to 1")
-        if not 1 <= self.copies <= 16:
-            raise UserError(f"--copies {self.copies}: give 1 to 16 copies, there are 16 types")
-        if self.counterbalance and (twice := [c for c in self.codes() if c in SWAPS]):
-            raise UserError(f"--counterbalance makes the rows of {twice[0]} itself: leave it out of --types")
-        if self.counterbalance and SWAPPED.keys().isdisjoint(self.codes()):
-            raise UserError("--counterbalance swaps offers, and no reward type of the core is drawn")
-        if not 1 <= self.retry_position <= 8:
-            raise UserError(f"--retry-position {self.retry_position}: give a turn from 1 to 8")
+        codes = self.codes() if self.counterbalance else ()
+        swapped = next((code for code in codes if code in SWAPS), None)
+        for holds, said in (
+            (0 <= self.ratio <= 1, f"--ratio {self.ratio} is not a share: give a number from 0 to 1"),
+            (0 <= self.alpha <= 1, f"--alpha {self.alpha} is not a share: give a number from 0 to 1"),
+            (
+                0 <= self.retry_probability <= 1,
+                f"--retry-probability {self.retry_probability}: give a number from 0 to 1",
+            ),
+            (
+                1 <= self.copies <= 16,
+                f"--copies {self.copies}: give 1 to 16 copies, there are 16 types",
+            ),
+            (
+                swapped is None,
+                f"--counterbalance makes the rows of {swapped} itself: leave it out of --types",
+            ),
+            (
+                not self.counterbalance or not SWAPPED.keys().isdisjoint(codes),
+                "--counterbalance swaps offers, and no reward type of the core is drawn",
+            ),
+            (
+                1 <= self.retry_position <= 8,
+                f"--retry-position {self.retry_position}: give a turn from 1 to 8",
+            ),
+        ):
+            if not holds:
+                raise UserError(said)
 
 
 def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders import errata_files
-from robustbench_tc.builders.sources.pins import pins
+from robustbench_tc.builders.sources.upstream import pins
 from robustbench_tc.io import parquet
 from robustbench_tc.io.manifest import Manifest, data_files
 from robustbench_tc.schema import Sample

@@ -163,13 +163,13 @@ def test_without_sources_the_releases_own_clean_rows_serve(
     build: Path, wrong: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A release of another profile, on a machine that has no upstream files."""
-    from robustbench_tc.builders.sources import fetch
+    from robustbench_tc.builders.sources import upstream
 
     copy = Path(shutil.copytree(build, tmp_path / "full"))
     report_says(copy, profile="full")
     released(copy, tmp_path / "v1")
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "none"))
-    monkeypatch.setattr(fetch, "resolve_root", _nowhere)
+    monkeypatch.setattr(upstream, "resolve_root", _nowhere)
     done = amend(
         tmp_path / "v1",
         tmp_path / "v2",

@@ -465,13 +465,13 @@ def through_a_link(source: Path, root: Path) -> Path:
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """A working folder of its own; no sources of this machine; fetching gives up at once."""
-    from robustbench_tc.builders.sources import fetch
+    from robustbench_tc.builders.sources import upstream
 
     home = tmp_path / "here"
     home.mkdir()
     monkeypatch.chdir(home)
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "no sources"))
-    monkeypatch.setattr(f"{fetch.__name__}.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(f"{upstream.__name__}.time.sleep", lambda seconds: None)
     without_gradio(monkeypatch)
     return monkeypatch
 

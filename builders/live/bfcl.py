@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.builders.sources.base import HINT, json_lines
-from robustbench_tc.builders.sources.pins import must_be_pinned
+from robustbench_tc.builders.sources.upstream import must_be_pinned
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval.prompts import json_schema
 from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Turn, dumps

@@ -34,8 +34,7 @@ from robustbench_tc.worlds.host import Worlds
 from ..build import write_config
 from ..rebuild import own_rows, report_in
 from ..report import LiveReport, LiveSkip, LiveTally, finished
-from ..sources.fetch import resolve_root
-from ..sources.pins import LIVE_SOURCE, pins
+from ..sources.upstream import LIVE_SOURCE, pins, resolve_root
 from . import bfcl
 from .placing import Placed, Reason, faulted, placed
 from .registry import checked, registered

@@ -135,7 +135,7 @@ class Context:
         return found
 
     def loan(self, name: str) -> tuple[Sample, ...]:
-        """The samples of a loan (`builders/loans.py`); () where nobody lends them."""
+        """The samples of a loan (`builders/plan.py`); () where nobody lends them."""
         return self._loans.get(name, ())
 
     def lent(self, name: str, clean_id: str) -> Sequence[Sample]:
@@ -206,7 +206,7 @@ class Perturbation:
     may_decline: ClassVar[bool] = False
     """Whether its rows are asked in words that leave it open to call nothing."""
     borrows: ClassVar[tuple[str, ...]] = ()
-    """Loans that it needs beside the clean rows of the build (`builders/loans.py`)."""
+    """Loans that it needs beside the clean rows of the build (`builders/plan.py`)."""
     no_call: ClassVar[NoCall] = "wrong"
     """What a reply without a call is worth in its rows."""
     control: ClassVar[str] = ""

@@ -134,7 +134,7 @@ LENT: dict[str, tuple[Sample, ...]] = {
     "rotbench_heavy": (_noisy("reserve", "find_menu"),),
     "rotbench_union": (_noisy("reserve", "fimd_menu", place="ecalp"),),
 }
-"""What the table's sample borrows, by loan (`builders/loans.py`)."""
+"""What the table's sample borrows, by loan (`builders/plan.py`)."""
 _LETTER = msgspec.structs.replace(
     _TABLE,
     id="bfcl_v3__cases__letter::clean",

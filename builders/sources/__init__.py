@@ -16,7 +16,7 @@ from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Sample, dumps
 
 from .base import REASONS, Item, KnownIssue, Pool, Reader
-from .pins import must_be_pinned, pins
+from .upstream import must_be_pinned, pins
 
 __all__ = [
     "BUNDLED",

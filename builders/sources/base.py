@@ -19,7 +19,7 @@ from robustbench_tc.schema import GOLD_NOT_STATED, Call, GoldenAnswer, Message, 
 from robustbench_tc.sources import OutputFormat, Source
 from robustbench_tc.taxonomy import Rows
 
-from .pins import pins
+from .upstream import pins
 
 HINT = "`rbtc data fetch --check` names every file that is not as pinned"
 

@@ -15,7 +15,7 @@ from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sampl
 from robustbench_tc.taxonomy import Rows
 
 from .base import Item, ReactTurn, Reader, Unusable, clean_row, embedded_tools, item, json_list
-from .pins import must_be_pinned
+from .upstream import must_be_pinned
 
 SOURCE = "rotbench"
 TAIL = "\nBegin!\n"

@@ -283,7 +283,7 @@ def build_training(
     """
     from ..audits import contamination
     from ..builders.generate import Settings, parse_generators
-    from ..builders.sources.fetch import default_root, resolve_root
+    from ..builders.sources.upstream import default_root, resolve_root
     from ..builders.toolrl_dr import build
     from ..builders.toolrl_spec import CONFIGS, TrainingSpec, prompt_tokens
     from ..builders.toolrl_versions import Checks

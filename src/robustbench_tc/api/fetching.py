@@ -8,7 +8,7 @@ from ..option import Option, Tell, silent
 from . import options
 
 if TYPE_CHECKING:
-    from ..builders.sources.fetch import Fetched, Verification
+    from ..builders.sources.upstream import Fetched, Verification
 
 
 def fetch(
@@ -33,7 +33,7 @@ def fetch(
 
     Raises UserError naming the file.
     """
-    from ..builders.sources.fetch import BASE_URL, default_root, fetch as download, resolve_root, verify
+    from ..builders.sources.upstream import BASE_URL, default_root, fetch as download, resolve_root, verify
 
     only = tuple(source) or None
     if check:

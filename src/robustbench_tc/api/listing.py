@@ -59,7 +59,7 @@ def list_sources() -> Listing:
 
     Example: rbtc list sources --json
     """
-    from ..builders.sources.pins import pins
+    from ..builders.sources.upstream import pins
 
     rows = list(pins().rows())
     columns = ("source", "repository", "commit", "licence", "files", "bytes")

@@ -11,7 +11,7 @@ from ..builders.build import BuildSpec, build
 from ..builders.errata_files import Answers, Erratum, amended
 from ..builders.report import BuildReport
 from ..builders.sources import Pool
-from ..builders.sources.fetch import resolve_root
+from ..builders.sources.upstream import resolve_root
 from ..dataset_cards.render import benchmark_card
 from ..errors import UserError, unknown
 from ..io import manifest

@@ -15,7 +15,6 @@ from robustbench_tc import taxonomy
 from robustbench_tc.audits.checks import HOLDS, verdict
 from robustbench_tc.audits.invariants import allowed
 from robustbench_tc.builders.build import BuildSpec, prepare
-from robustbench_tc.builders.loans import IRRELEVANT, borrowed
 from robustbench_tc.builders.perturb import (
     REGISTRY,
     Context,
@@ -35,7 +34,7 @@ from robustbench_tc.builders.perturb.abstention_recorded import (
     recorded,
 )
 from robustbench_tc.builders.plain import CLOSING_TURN, closing_order
-from robustbench_tc.builders.plan import Plan
+from robustbench_tc.builders.plan import IRRELEVANT, Plan, borrowed
 from robustbench_tc.builders.sources import BUNDLED, Pool, bfcl
 from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.eval.validate import self_check

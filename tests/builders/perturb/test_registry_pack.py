@@ -13,13 +13,12 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.build import BuildSpec, prepare
-from robustbench_tc.builders.loans import borrowed
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, cases
 from robustbench_tc.builders.perturb.base import Perturbation
 from robustbench_tc.builders.perturb.registry import accepts
 from robustbench_tc.builders.perturb.registry_flood import OVERLAP, name_words, overlap
 from robustbench_tc.builders.perturb.registry_shift import as_text, shift, typed
-from robustbench_tc.builders.plan import Plan, Skip
+from robustbench_tc.builders.plan import Plan, Skip, borrowed
 from robustbench_tc.builders.sources import Pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check

@@ -10,8 +10,16 @@ import pytest
 from aiohttp import web
 
 from robustbench_tc.builders import sources
-from robustbench_tc.builders.sources.fetch import default_root, fetch, resolve_root, verify
-from robustbench_tc.builders.sources.pins import Pin, Pins, Repository, pins
+from robustbench_tc.builders.sources.upstream import (
+    Pin,
+    Pins,
+    Repository,
+    default_root,
+    fetch,
+    pins,
+    resolve_root,
+    verify,
+)
 
 from ...conftest import Rbtc
 from ...loopback import LoopbackServer

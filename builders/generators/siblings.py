@@ -6,8 +6,8 @@ import msgspec
 
 from robustbench_tc.schema import Sample, Tool, dumps
 
-from ..perturb import refuse_text
-from ..perturb.action import Redundant
+from ..perturb import REGISTRY, refuse_text
+from ..perturb.action import new_tools
 from ..perturb.base import TextRequest
 from .base import check
 from .recorded import Book
@@ -23,7 +23,6 @@ def sets_of_new_tools(
 
     No set where an answer is missing, or is another than the build `kept`: a form can hide what was edited.
     """
-    unit = Redundant()
     bare = Sample(
         id="",
         clean_id=clean_id,
@@ -35,14 +34,14 @@ def sets_of_new_tools(
         golden_answers=(),
         output_format="",
     )  # as far as the requests for new tools look at it
-    asked = unit.requests(bare)
+    asked = REGISTRY["redundant"].requests(bare)
     found = set[tuple[str, ...]]()
     for books in orders:
         written = [next(_accepted(request, books), None) for request in asked]
         given = [tools for tools in written if tools is not None]
         edited = kept is not None and written != [next(_accepted(one, kept), None) for one in asked]
         if len(given) == len(asked) and not edited:
-            found.add(tuple(sorted(map(dumps, unit.new_tools(registry, given)))))
+            found.add(tuple(sorted(map(dumps, new_tools(registry, given)))))
     return found
 
 

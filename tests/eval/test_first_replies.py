@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval import inputs, predictions
 from robustbench_tc.eval.first_replies import SILENT
@@ -19,6 +18,7 @@ from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.schema import Sample
 from tests import agent_server
 
+from ..builders.perturb import cases
 from ..conftest import ROOT, Rbtc
 from ..loopback import LoopbackServer
 from . import small

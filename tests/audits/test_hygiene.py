@@ -19,10 +19,10 @@ from robustbench_tc.audits.hygiene.lengths import PARAMETERS, out_of_proportion,
 from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
 from robustbench_tc.audits.hygiene.texts import RULES, Texts
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.schema import Call, Change, Message, Sample, Tool, record
 
+from ..builders.perturb import cases
 from . import builds
 from .builds import Row
 from .defects import reword

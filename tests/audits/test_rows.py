@@ -14,9 +14,10 @@ from robustbench_tc.audits.invariants import allowed
 from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.audits.rows import NewTool, RowChecks
 from robustbench_tc.builders import answerable
-from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.schema import Call, Change, Json, Message, Sample, Tool, dumps, loads
+
+from ..builders.perturb import cases
 
 CLEAN = cases.CLEAN["table"]
 ASKED = CLEAN.messages[0]
@@ -40,7 +41,7 @@ def new_tools(row: Sample) -> list[NewTool]:
 def test_the_judge_of_a_new_tool_is_shown_the_last_thing_that_the_user_said(
     messages: tuple[Message, ...],
 ) -> None:
-    made = cases.row_of(REGISTRY["redundant"], REGISTRY["redundant"].golden[0])
+    made = cases.row_of("redundant")
     shown = new_tools(msgspec.structs.replace(made, messages=messages))
     brought = [tool for tool in made.tools if tool not in CLEAN.tools]
     assert {(tool.name, tool.description) for tool in shown} == {(t.name, t.description) for t in brought}
@@ -117,7 +118,7 @@ def test_the_gate_names_a_gold_that_cannot_be_reached_and_has_no_flag(name: str)
 
 
 def test_a_row_of_another_type_brings_nothing_to_judge() -> None:
-    made = cases.row_of(REGISTRY["redundant"], REGISTRY["redundant"].golden[0])
+    made = cases.row_of("redundant")
     assert new_tools(msgspec.structs.replace(made, type_code="same_name_A")) == []
 
 

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval import inputs, predictions, probe
 from robustbench_tc.eval.record import Finding
@@ -22,6 +21,7 @@ from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.schema import Sample
 from tests import agent_server
 
+from ..builders.perturb import cases
 from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
 from . import small

@@ -59,9 +59,10 @@ def test_the_same_command_goes_on_and_another_is_refused(
         "run",
     )
     assert rbtc(*command).code == 0
-    count = server.count
+    count, before = server.count, Path("run/predictions.parquet").read_bytes()
     assert rbtc(*command).code == 0
-    assert server.count == count
+    assert (server.count, Path("run/predictions.parquet").read_bytes()) == (count, before)
+    assert len(schema.loads(Path("run/run.json").read_bytes())["sessions"]) == 2
     refused = rbtc(*command, "--temperature", 0.5)
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("rbtc: run holds a run of other settings: temperature: 0.0 there, 0.5")
@@ -220,6 +221,7 @@ def test_the_papers_own_layout_is_evaluated(rbtc: Rbtc, shared: Path) -> None:
 
 def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("mine")
     (tmp_path / "torn.jsonl").write_text('{"id": "x')
     dead = "http://127.0.0.1:9/v1"
     with (
@@ -243,6 +245,7 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
             (("eval", release, "--agent", "oracle", "--types", "CDD"), "did you mean CD"),
             (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids: @none.txt"),
             (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes", "--fresh"), "is not a run"),
+            (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes"), "is not empty: name a new"),
             (("eval", release, "--model", "m", "--backend", "vlm"), 'Invalid value "vlm" for --backend'),
             (("eval", release, "--model", "m", "--backend", "vllm"), "pip install -e '.[vllm]'"),
             (("score", tmp_path / "notes"), "is not a run folder"),

@@ -109,11 +109,12 @@ def test_an_agent_has_the_same_verdicts_however_it_is_reached(tmp_path: Path) ->
     with LoopbackServer(served) as server:
         evaluate(bench, model="tiny", base_url=server.url, out=tmp_path / "http")
     over_http = verdicts(tmp_path / "http")
-    for name, way in {
+    ways: dict[str, dict[str, Any]] = {
         "made": {"callable": making_calls(answer)},
         "callable": {"callable": lambda task: as_reply(answer(task.messages, task.tools))},
         "command": {"command": f"{sys.executable} {program}"},
-    }.items():
+    }
+    for name, way in ways.items():
         evaluate(bench, out=tmp_path / name, **way)
         assert verdicts(tmp_path / name) == over_http, name
     found = {correct for correct, *_ in over_http.values()}

@@ -17,9 +17,8 @@ from robustbench_tc.shown import Line, Part
 from . import entries, pulls
 from .checker import CHECKER, ENTRY, encode, table
 from .datasets import Datasets
-from .entry import Digest, Entry, Refused
+from .entry import Digest, Entry, Refused, Status
 from .place import Folder, Pull, open_place, run_path
-from .status import Status
 
 
 class Report(msgspec.Struct, kw_only=True):

@@ -23,9 +23,8 @@ from .checker import (
     decode,
     encode,
 )
-from .entry import Digest, Entry, Refused, of_run
+from .entry import Digest, Entry, Refused, Status, of_run, parse_status
 from .place import STATUS, Files, Place, run_path
-from .status import Status, read
 
 ALL, INDEX = "entries.parquet", "entries.json"
 
@@ -44,7 +43,7 @@ def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
 
 def read_status(place: Place, revision: str | None = None, dataset: str | None = None) -> Status:
     """The maintainers' word, with another dataset where one is named. Raises UserError."""
-    found = read(place.read(STATUS, revision), f"{place.repo}/{STATUS}")
+    found = parse_status(place.read(STATUS, revision), f"{place.repo}/{STATUS}")
     return msgspec.structs.replace(found, dataset=dataset or found.dataset)
 
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from .intervals import Interval, of_estimate, shares
-from .runs import Outcomes
+from .outcomes import Outcomes
 from .values import HEADS, codes_of
 
 MOST = 10

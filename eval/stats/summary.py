@@ -33,7 +33,7 @@ from .intervals import (
     simulated,
 )
 from .lattice import Floats, Ints
-from .runs import Outcomes
+from .outcomes import Outcomes
 from .significance import Loss, corrected, paired_p
 from .values import (
     METRICS,

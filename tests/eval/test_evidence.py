@@ -14,6 +14,7 @@ from robustbench_tc.eval.leaderboard import pages
 from robustbench_tc.eval.leaderboard.boards import Row
 from robustbench_tc.eval.stats import compare, gate, runs
 from robustbench_tc.eval.stats.evidence import WIDE, Answer, answer
+from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.values import codes_of
 
 from ..refusals import refuses
@@ -80,7 +81,7 @@ def test_no_sentence_is_braver_than_the_evidence(kind: str, samples: int, tmp_pa
     check_board(said)
 
 
-def check_answer(said: Answer, run: runs.Run, outcomes: runs.Outcomes) -> None:
+def check_answer(said: Answer, run: runs.Run, outcomes: Outcomes) -> None:
     """The headline and its words against the rows themselves."""
     assert len(said.sentence) <= WIDE and "nothing" not in said.sentence and "not worse" not in said.sentence
     gaps = int(outcomes.missing.sum()) + outcomes.unaccounted
@@ -90,10 +91,10 @@ def check_answer(said: Answer, run: runs.Run, outcomes: runs.Outcomes) -> None:
         assert one.drop.low <= one.drop.value <= one.drop.high
         assert bool(one.why) == (one.word == "cannot tell")
         if one.word == "holds":
-            assert not gaps and one.right >= 10 and one.drop.high <= 0.15 * one.clean
+            assert not gaps and one.right >= 10 and one.drop.high <= 0.15 * one.before
         if one.word == "loses":
             assert (matched > 0).sum() >= LOST_AT_LEAST and one.drop.low > 0 and one.p_holm <= 0.05
-        assert one.keeps is None or one.keeps <= 1 - one.drop.value / one.clean + 1e-9
+        assert one.keeps is None or one.keeps <= 1 - one.drop.value / one.before + 1e-9
     heads = [one for name, one in said.lines.items() if name != "perturbed"]
     if kept := re.search(r"Keeps at least (\d+) %", said.sentence):
         held = [one.keeps or 0 for one in heads if one.word == "holds"]
@@ -112,7 +113,7 @@ def check_answer(said: Answer, run: runs.Run, outcomes: runs.Outcomes) -> None:
     assert not gaps or any("no verdict" in one for one in said.warnings)
 
 
-def check_gate(run: runs.Run, outcomes: runs.Outcomes, said: Answer) -> None:
+def check_gate(run: runs.Run, outcomes: Outcomes, said: Answer) -> None:
     """The gate's line, by the same drop."""
     found = gate.judge(run)
     line = found.sentence

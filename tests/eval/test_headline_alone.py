@@ -76,7 +76,7 @@ def test_a_comparison_says_the_same_of_the_core(folders: dict[str, list[str]]) -
     core, whole = (compare.compare_runs(*map(read, folders[name])) for name in ("core", "all"))
     assert (core.verdict, core.overall, core.deltas) == (whole.verdict, whole.overall, whole.deltas)
     assert core.power == whole.power
-    assert core.types == tuple(one for one in whole.types if one.type_code not in BEYOND)
+    assert core.types == {code: one for code, one in whole.types.items() if code not in BEYOND}
 
 
 def test_a_summary_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:

@@ -11,7 +11,8 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats import significance, stages
 from robustbench_tc.eval.stats.evidence import Answer, answer
-from robustbench_tc.eval.stats.runs import Outcomes, Run, align, read
+from robustbench_tc.eval.stats.outcomes import Outcomes
+from robustbench_tc.eval.stats.runs import Run, align, read
 from robustbench_tc.eval.stats.significance import (
     Loss,
     holm,
@@ -20,7 +21,7 @@ from robustbench_tc.eval.stats.significance import (
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import codes_of
 
-from .synthetic_runs import Verdict, clean_ids, coin, mcnemar_p, pairs, write_run
+from .synthetic_runs import Verdict, clean_ids, coin, counted, mcnemar_p, pairs, write_run
 
 SIZES = {"bfcl_v3": 12, "toolalpaca": 9}
 
@@ -32,7 +33,7 @@ def of_sample(run: Run) -> dict[str, str]:
 def made(folder: Path, verdict: Verdict, **fields: object) -> tuple[Run, Outcomes]:
     rows = pairs(clean_ids(SIZES))
     run = read(write_run(folder, verdict, rows, **fields))  # type: ignore[arg-type]
-    return run, align([run])[0]
+    return run, counted(run)
 
 
 def test_cells_are_counted_and_tested_as_by_hand(tmp_path: Path) -> None:
@@ -107,10 +108,10 @@ def test_a_type_is_named_where_its_component_is_not_lost(tmp_path: Path) -> None
     """Some are lost under one of six types: few points of the component."""
     rows = pairs(clean_ids({"bfcl_v3": 60}))
     run = read(write_run(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("7")), rows))
-    quiet = answer(run, align([run])[0])
+    quiet = answer(run, counted(run))
     assert quiet.worst == () and quiet.lines["reward"].word == "holds"
     run = read(write_run(tmp_path / "b", lambda c, t: not (t == "CD" and c[-1] in "1357"), rows))
-    found = answer(run, align([run])[0])
+    found = answer(run, counted(run))
     assert found.worst == ("CD",) and found.lines["reward"].word == "holds"
     assert "Loses 40 points under CD. Keeps at least" in found.sentence
 
@@ -119,7 +120,7 @@ def test_at_a_low_clean_accuracy_a_loss_is_a_share_of_the_right_answers(tmp_path
     rows = pairs(clean_ids({"bfcl_v3": 60}))
     verdict = lambda c, t: c[-1] in "12" and taxonomy.component_of(t) != "reward"  # noqa: E731
     run = read(write_run(tmp_path / "a", verdict, rows))
-    assert answer(run, align([run])[0]).sentence.startswith("Loses 100 % of its right answers when")
+    assert answer(run, counted(run)).sentence.startswith("Loses 100 % of its right answers when")
 
 
 def test_what_could_be_chance_is_not_a_loss(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_runs_without_pairs_cannot_tell(tmp_path: Path) -> None:
     for name in ("CD", "clean"):
         only = [(c, t) for c, t in pairs(clean_ids(SIZES)) if t == name]
         run = read(write_run(tmp_path / name, lambda c, t: True, only))
-        assert "no perturbed row and its clean row" in answer(run, align([run])[0]).sentence
+        assert "no perturbed row and its clean row" in answer(run, counted(run)).sentence
 
 
 def test_more_cases_are_asked_for_as_far_as_there_are_some(tmp_path: Path) -> None:

@@ -103,24 +103,6 @@ def test_rows_that_nobody_could_answer_are_counted_apart(tmp_path: Path) -> None
     assert plain.summary.lines["perturbed"].of == (4, 9) and plain.verified["clean"].best == 1.0
 
 
-def test_the_papers_subset_leaves_out_kinds_that_the_paper_has_not(tmp_path: Path) -> None:
-    more = [row("apibank__level3_9", "CD", True), row(A, "CD_AB_pref", True)]
-    found = overview_of(tmp_path / "run", [*ROWS, *more], len(ROWS) + 2, subset="paper")
-    assert {code: row.accuracy.n for code, row in found.summary.types.items()} == {
-        "realistic_typos": 3,
-        "same_name_A": 1,
-        "CD": 1,
-        "transient_timeout": 2,
-    }
-
-
-def test_extensions_are_listed_and_do_not_enter_the_headline(tmp_path: Path) -> None:
-    found = overview_of(tmp_path / "run", [*ROWS, row(A, "CD_AB_pref", False)], len(ROWS) + 1)
-    assert found.summary.lines["perturbed"].n == 9
-    assert found.summary.types["CD_AB_pref"].accuracy.value == 0.0
-    assert found.error_modes["CD_AB_pref"] == {"wrong_name": 1}
-
-
 def test_there_is_no_headline_while_an_answer_is_missing(tmp_path: Path) -> None:
     rows = [*ROWS[:-1], row(B, "transient_timeout", None)]
     refuses(
@@ -133,14 +115,6 @@ def test_there_is_no_headline_while_an_answer_is_missing(tmp_path: Path) -> None
     found = overview_of(tmp_path / "run", rows, 13, allow_missing=True)
     assert (found.expected, found.missing) == (13, 2)
     assert found.summary.lines["transition"].n == 1
-
-
-def test_repeats_pair_with_their_own_clean_answer(tmp_path: Path) -> None:
-    answers = iter([True, False, True, False])
-    made = write_run(tmp_path / "run", lambda c, t: next(answers), [(A, "clean"), (A, "CD")], repeats=2)
-    found = overview(runs.read(made), 4, {}).summary.lines["reward"]
-    assert (found.pairs, found.kept, found.lost, found.gained) == (2, 1, 0, 0)
-    assert found.delta_matched == 0.0
 
 
 def test_a_run_without_clean_rows_has_no_gaps(tmp_path: Path) -> None:
@@ -157,16 +131,3 @@ def test_a_damaged_column_is_one_line(tmp_path: Path) -> None:
     at = table.schema.get_field_index("correct")
     pq.write_table(table.set_column(at, "correct", pa.array([["yes"]])), made / "scores.parquet")
     refuses(r"scores\.parquet is damaged: ", runs.read, made)
-
-
-def test_every_value_comes_with_its_interval(tmp_path: Path) -> None:
-    found = overview_of(tmp_path / "run", ROWS, len(ROWS))
-    assert {"clean", "perturbed", "retention", "delta_reward", "delta_matched_action"} <= {
-        name for name, one in found.summary.values.items() if one
-    }
-    for name, line in (
-        ("clean", found.summary.lines["clean"]),
-        ("perturbed", found.summary.lines["perturbed"]),
-    ):
-        one = found.summary.values[name]
-        assert one is not None and one.value == line.accuracy and one.low < one.value < one.high

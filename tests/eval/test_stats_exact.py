@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import intervals
 from robustbench_tc.eval.stats.lattice import (
     Lattice,
@@ -161,18 +160,3 @@ def test_no_interval_of_a_sure_thing_has_a_width_in_the_papers_convention() -> N
     for correct in (0, 50):
         found = intervals.accuracy(correct, 50)
         assert (found.low, found.high) == (correct / 50, correct / 50)
-
-
-def test_printed_half_widths_are_the_exact_ones_but_for_the_papers_own_simulation_noise() -> None:
-    steps: Counter[int] = Counter()
-    equal = 0
-    for row in paper.half_widths():
-        exact = intervals.accuracy(row.correct, row.n).half_width
-        equal += f"{exact:.3f}" == f"{row.half_width:.3f}"
-        steps[round((row.half_width - exact) / (0.5 / row.n))] += 1
-    assert equal == 503
-    assert {abs(step): count for step, count in Counter(map(abs, steps.elements())).items()} == {
-        0: 503,
-        1: 126,
-        2: 1,
-    }

@@ -11,6 +11,7 @@ from scipy import stats as scipy_stats
 
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.intervals import clopper_pearson
+from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.paired import reasked
 from robustbench_tc.eval.stats.repeats import MOST, repeated
 from robustbench_tc.eval.stats.significance import (
@@ -120,7 +121,7 @@ def verdicts(seed: int, repeats: int) -> Answers:
     return {row: (random.random(repeats) < random.random()).tolist() for row in ROWS}
 
 
-def outcomes_of(folder: Path, made: Answers, repeats: int) -> runs.Outcomes:
+def outcomes_of(folder: Path, made: Answers, repeats: int) -> Outcomes:
     """A run whose answers come in the order of the repeats."""
     turn = {row: iter(answers) for row, answers in made.items()}
     written = write_run(folder, lambda c, t: next(turn[c, t]), ROWS, repeats=repeats)
@@ -212,25 +213,26 @@ def _rows(pairs: list[tuple[int, bool]], types: int = 4) -> list[tuple[str, int,
 
 
 def test_the_same_answers_fit_and_the_opposite_ones_do_not() -> None:
-    found = reasked(_rows([(1, True), (0, False)] * 60), 1)
-    assert found.rows == 120
-    assert found.submitted == found.again == 0.5 and found.p == 1.0 and found.fits
-    found = reasked(_rows([(1, False)] * 120), 1)
-    assert found.again - found.submitted == -1.0
-    assert not found.fits and found.p < 0.001
+    before, again, change = reasked(_rows([(1, True), (0, False)] * 60), 1)
+    assert change.n == 120
+    assert before == again == 0.5 and change.p == 1.0 and change.low <= 0 <= change.high
+    before, again, change = reasked(_rows([(1, False)] * 120), 1)
+    assert again - before == change.value == -1.0
+    assert change.high < 0 and change.p is not None and change.p < 0.001
 
 
 def test_an_endpoint_that_knows_less_does_not_fit_and_noise_does() -> None:
     noise = [(1, True)] * 80 + [(1, False)] * 6 + [(0, True)] * 6 + [(0, False)] * 28
-    assert reasked(_rows(noise), 1).fits
+    *_, change = reasked(_rows(noise), 1)
+    assert change.low <= 0 <= change.high
     less = [(1, True)] * 40 + [(1, False)] * 46 + [(0, True)] * 6 + [(0, False)] * 28
-    found = reasked(_rows(less), 1)
-    assert not found.fits and found.high < 0 and found.p < 0.05
+    *_, change = reasked(_rows(less), 1)
+    assert change.high < 0 and change.p is not None and change.p < 0.05
 
 
 def test_the_share_of_several_answers_counts_beside_one() -> None:
-    found = reasked(_rows([(0, True), (3, False)]), 3)
-    assert found.submitted == found.again == 0.5
+    before, again, _ = reasked(_rows([(0, True), (3, False)]), 3)
+    assert before == again == 0.5
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.booleans()), min_size=1, max_size=40))

@@ -8,8 +8,8 @@ from . import options
 
 if TYPE_CHECKING:
     from ..eval.leaderboard.check import Report
+    from ..eval.leaderboard.entry import Vouched
     from ..eval.leaderboard.site import Built
-    from ..eval.leaderboard.status import Vouched
     from ..eval.leaderboard.submit import Submitted
 
 
@@ -71,12 +71,12 @@ def submit(
     Raises UserError for a run that is not taken.
     """
     from ..eval.leaderboard.entry import Submission
-    from ..eval.leaderboard.publish import model_of
     from ..eval.leaderboard.submit import submit as send
+    from ..eval.record import open_run
 
     price_in, price_out = price or (None, None)
     stated = Submission(
-        model=model or model_of(Path(run)),
+        model=model or open_run(Path(run)).record.settings.model,
         weights=weights,
         params_b=params,
         licence=licence,

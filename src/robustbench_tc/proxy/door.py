@@ -17,8 +17,7 @@ from aiohttp import ClientResponse, web
 from msgspec.structs import replace
 
 from robustbench_tc import schema, sources
-from robustbench_tc.eval.defend import base as defences
-from robustbench_tc.eval.defend.chain import reply as chain_reply
+from robustbench_tc.eval.defend import chain as defences
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.option import Tell, silent
@@ -198,7 +197,7 @@ class Handling:
             tools=tools_of(offered.entries),
             injected_error=None,
         )
-        asking = chain_reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
+        asking = defences.reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
         next(asking)  # the request that the model is asked anyway
         return asking
 

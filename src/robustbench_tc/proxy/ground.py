@@ -13,9 +13,9 @@ import numpy as np
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.stats.intervals import shares
 from robustbench_tc.option import Tell, silent
+from robustbench_tc.own.logs.chat import Conversation
 from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
-from robustbench_tc.own.logs.types import Conversation
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json
 from robustbench_tc.shown import Part, Table

@@ -14,9 +14,8 @@ from robustbench_tc.eval import inputs
 from robustbench_tc.eval.inputs import Dataset, Names
 from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own import yaml
-from robustbench_tc.own.fields import Fields
-from robustbench_tc.own.limits import read_bytes
-from robustbench_tc.own.yaml import Node
+from robustbench_tc.own.files import read_bytes
+from robustbench_tc.own.yaml import Fields, Node
 
 HEADER = "X-RBTC-Session"
 MOST = 1_000

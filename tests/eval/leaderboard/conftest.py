@@ -8,7 +8,7 @@ import pytest
 
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.status import Status
+from robustbench_tc.eval.leaderboard.entry import Status
 from tests.hub import Hub
 
 from .. import small

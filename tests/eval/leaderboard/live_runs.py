@@ -6,13 +6,12 @@ from typing import Any
 
 from robustbench_tc import api, schema
 from robustbench_tc.eval import session
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
-from robustbench_tc.eval.leaderboard.datasets import LiveRows
 from robustbench_tc.eval.live import inputs, prompts
-from robustbench_tc.eval.opening import Opened
+from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.eval.record import Settings, start
 from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.eval.who import Opened
 from robustbench_tc.llm import Stats
 
 from ..live import purses
@@ -32,7 +31,7 @@ def dataset(folder: Path) -> Path:
 
 def played(
     folder: Path,
-    asked: LiveRows,
+    asked: LiveData,
     agent: str,
     *,
     model: str = "Alpha-3B",
@@ -42,13 +41,12 @@ def played(
 ) -> Path:
     """A finished run of a scripted agent, which says of itself that it is a model."""
     settings = Settings(
-        fingerprint=asked.digest,
+        fingerprint=asked.fingerprint(),
         model=model,
         mode=mode,  # type: ignore[arg-type]
         backend="openai",
         decoding={"temperature": 0.0},
         prompt_version=prompts.version(),
-        selection=Selection(),
         repeat=repeat,
         defend=defend,
     )
@@ -59,7 +57,7 @@ def played(
     return folder
 
 
-def mixed(folder: Path, asked: LiveRows, **options: Any) -> Path:
+def mixed(folder: Path, asked: LiveData, **options: Any) -> Path:
     """A run that is no scripted agent's: two of them, a task each in turns."""
     first = played(folder / "a", asked, "blind-retrier", **options)
     second = played(folder / "b", asked, "liar", **options)

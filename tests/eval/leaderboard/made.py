@@ -11,13 +11,12 @@ import numpy as np
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.compute import loop
 from robustbench_tc.eval import predictions, prompts, record
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.leaderboard import checker, flags
+from robustbench_tc.eval.leaderboard.checker import CONDITIONS
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
-from robustbench_tc.eval.leaderboard.publish import publish
-from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
+from robustbench_tc.eval.leaderboard.submit import publish
 from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.eval.speakers import ReferenceAgent
 from robustbench_tc.eval.stats.intervals import Interval
@@ -38,7 +37,6 @@ def settings(
         backend="openai",
         decoding={"temperature": 0.0, "max_tokens": 1024},
         prompt_version=prompts.prompt_version(),
-        selection=Selection(),
         repeat=repeat,
         defend=defend,
     )

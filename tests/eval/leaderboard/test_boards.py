@@ -10,9 +10,8 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.leaderboard.boards import Board, boards, front, p_of, paper_board
-from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Submission, Verdicts
-from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
-from robustbench_tc.eval.leaderboard.status import Reasoned, Status, Vouched
+from robustbench_tc.eval.leaderboard.checker import CONDITIONS
+from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Reasoned, Status, Submission, Verdicts, Vouched
 from robustbench_tc.eval.stats import significance
 from robustbench_tc.eval.stats.significance import fisher_p
 

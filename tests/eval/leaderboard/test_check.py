@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.leaderboard import check, entries, place, submit
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Submission
 from robustbench_tc.eval.leaderboard.place import Folder, Hub
 from tests.hub import ADA, WRITER
 
+from ...refusals import refuses
 from . import made
 from .conftest import RunOf
 from .hubs import Results
@@ -199,12 +199,9 @@ def test_watch_goes_on_after_an_error(three: Local, tmp_path: Path, monkeypatch:
 
 
 def test_a_folder_has_no_pull_requests_and_no_repository_no_runs(three: Local, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is a folder, and has no pull requests"):
-        three.check(pr=1)
-    with pytest.raises(UserError, match="is a results repository already"):
-        submit.init(str(three.folder), "x/y")
-    with pytest.raises(UserError, match=r"has no status\.yaml"):
-        check.Checker(str(tmp_path)).check()
+    refuses("is a folder, and has no pull requests", three.check, pr=1)
+    refuses("is a results repository already", submit.init, str(three.folder), "x/y")
+    refuses(r"has no status\.yaml", check.Checker(str(tmp_path)).check)
 
 
 def test_a_dataset_folder_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,8 +210,8 @@ def test_a_dataset_folder_is_named_by_its_whole_path(tmp_path: Path, monkeypatch
     submit.init("results", "made", own=["lab/own@v1"])
     found = entries.read_status(place.open_place("results"))
     assert (found.dataset, found.own) == (str(tmp_path / "made"), ("lab/own@v1",))
-    with pytest.raises(UserError, match="nowhere is neither a folder nor a dataset of the Hub"):
-        submit.init("others", "made", live="nowhere")
-    with pytest.raises(UserError, match="is not empty"):
-        submit.init(str(tmp_path / "made" / ".."), "made")
+    refuses(
+        "nowhere is neither a folder nor a dataset of the Hub", submit.init, "others", "made", live="nowhere"
+    )
+    refuses("is not empty", submit.init, str(tmp_path / "made" / ".."), "made")
     assert not Path("others").exists()

@@ -9,14 +9,13 @@ import msgspec
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions
 from robustbench_tc.eval.leaderboard import checker, flags
-from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.entry import Entry, Flag
-from robustbench_tc.eval.leaderboard.publish import publish
-from robustbench_tc.eval.leaderboard.status import Status
+from robustbench_tc.eval.leaderboard.datasets import Datasets, title
+from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Status
+from robustbench_tc.eval.leaderboard.submit import publish
 
+from ...refusals import refuses
 from .. import small
 from . import live_runs, made
 from .conftest import RunOf
@@ -147,8 +146,7 @@ def test_what_is_public_names_no_place(local_run_of: RunOf, data: Datasets, tmp_
 def test_a_run_that_is_not_complete_is_refused_in_a_line(local_run_of: RunOf, tmp_path: Path) -> None:
     run = made.changed(local_run_of("silent"), tmp_path / "run")
     (run / "predictions.parquet").unlink()
-    with pytest.raises(UserError, match=r"has no predictions.parquet yet"):
-        publish(run, tmp_path)
+    refuses(r"has no predictions.parquet yet", publish, run, tmp_path)
 
 
 # --- datasets ------------------------------------------------------------
@@ -158,7 +156,7 @@ def test_status_names_the_datasets(release: Path, live_release: Path, tmp_path: 
     beside = Status(dataset=release.name, live=str(live_release))
     found = Datasets.of_status(beside, release.parent)
     assert found.live is not None
-    assert (found.core.title, found.core.kind, found.live.kind) == (release.name, "core", "live")
+    assert (title(found.core), title(found.live)) == (release.name, live_release.name)
     rows = inputs.load_samples(str(release)).rows
     few = small.write(tmp_path / "few", [row for row in rows if row.type_code in ("clean", "CD")])
     for status, says in (
@@ -168,5 +166,4 @@ def test_status_names_the_datasets(release: Path, live_release: Path, tmp_path: 
         (Status(dataset=str(tmp_path / "none")), "no dataset"),
         (Status(dataset="nobody/nothing@v1"), "nobody/nothing: the Hub did not answer"),
     ):
-        with pytest.raises(UserError, match=says):
-            Datasets.of_status(status)
+        refuses(says, Datasets.of_status, status)

@@ -8,8 +8,7 @@ import pytest
 from robustbench_tc.eval.leaderboard import checker
 from robustbench_tc.eval.leaderboard.child import Exceeded, Limits, in_child
 from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.entry import Entry, Refused
-from robustbench_tc.eval.leaderboard.status import Status
+from robustbench_tc.eval.leaderboard.entry import Entry, Refused, Status
 
 from . import hostile, live_runs, made
 from .conftest import RunOf

@@ -12,6 +12,7 @@ from robustbench_tc.eval.leaderboard.place import Hub as Place
 from robustbench_tc.eval.leaderboard.pulls import Remark
 from tests.hub import MALLORY, READER, STRANGER, WRITER
 
+from ...refusals import refuses
 from .. import small
 from . import made
 from .conftest import RunOf
@@ -112,8 +113,7 @@ def test_a_run_that_is_refused_costs_no_other_its_entry(
 
 def test_a_token_without_the_right_is_told_what_it_needs(results: Results, local_run_of: RunOf) -> None:
     no = r"the Hub answered 403: .* role `write`"
-    with pytest.raises(UserError, match=f"opening a pull request: {no}"):
-        results.submit(local_run_of("oracle"), READER)
+    refuses(f"opening a pull request: {no}", results.submit, local_run_of("oracle"), READER)
     with account(MALLORY), pytest.raises(UserError, match=f"creating the repository: {no}"):
         submit.init("acme/mine", "x/y@v1")
 
@@ -128,8 +128,7 @@ def test_a_new_dataset_version_empties_nothing(
     listed.push({"status.yaml": text}, token=WRITER, main=True)
     report = listed.check(everything=True)
     assert (report.entries, report.new) == (1, []) and listed.read() == (found, {})
-    with pytest.raises(UserError, match="evaluate on that one"):
-        listed.submit(local_run_of("oracle"))
+    refuses("evaluate on that one", listed.submit, local_run_of("oracle"))
     assert [entry.run for entry in listed.check(everything=True, dataset=data.core.name).new] == [
         found[0].run
     ]

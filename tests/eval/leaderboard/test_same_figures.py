@@ -15,8 +15,7 @@ from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard import checker
 from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.entry import Entry
-from robustbench_tc.eval.leaderboard.status import Status
+from robustbench_tc.eval.leaderboard.entry import Entry, Status
 from robustbench_tc.schema import Json
 
 from ...conftest import Done

@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urldefrag
@@ -13,14 +12,22 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.leaderboard import site
 from robustbench_tc.eval.leaderboard.boards import boards
-from robustbench_tc.eval.leaderboard.entry import Entry, Flag, LiveFigures, Submission
-from robustbench_tc.eval.leaderboard.status import Reasoned, Status, Vouched
+from robustbench_tc.eval.leaderboard.entry import (
+    Entry,
+    Flag,
+    LiveFigures,
+    Reasoned,
+    Status,
+    Submission,
+    Vouched,
+)
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.live import Line
 
+from ...pages import Page
+from ...refusals import refuses
 from .made import entries_of, entry
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e"
@@ -97,32 +104,8 @@ def made(entries: list[Entry], tmp_path_factory: pytest.TempPathFactory) -> Path
     return out
 
 
-class Read(HTMLParser):
-    """The addresses, ids and visible words of a page."""
-
-    def __init__(self, page: Path) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.loads: list[str] = []
-        self.scripts = 0
-        self.handlers: list[str] = []
-        self.words: list[str] = []
-        self.feed(page.read_text("utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        self.scripts += tag == "script"
-        self.handlers += [name for name in found if name.startswith("on") or name == "style"]
-        self.loads += [found[name] or "" for name in ("src",) if name in found]
-        if "href" in found:
-            (self.loads if tag == "link" else self.links).append(found["href"] or "")
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
+def read(page: Path) -> Page:
+    return Page(page.read_text("utf-8"))
 
 
 def html_of(folder: Path) -> Iterator[Path]:
@@ -132,7 +115,7 @@ def html_of(folder: Path) -> Iterator[Path]:
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(made: Path) -> None:
     outside = set()
     for page in html_of(made):
-        found = Read(page)
+        found = read(page)
         for link in (*found.links, *found.loads):
             if link.startswith("https://"):
                 outside.add(re.sub(r"^(https://[^/]+).*", r"\1", link))
@@ -158,7 +141,7 @@ def test_every_run_is_reached_by_links_alone_from_the_first_page(made: Path, ent
         page = todo.pop()
         if page not in seen:
             seen.add(page)
-            links = (link for link in Read(page).links if not link.startswith("https://"))
+            links = (link for link in read(page).links if not link.startswith("https://"))
             todo += [
                 path for link in links if (path := (page.parent / unquote(link)).resolve()).suffix == ".html"
             ]
@@ -173,7 +156,7 @@ def test_the_pages_say_what_the_boards_and_entries_hold(made: Path, entries: lis
         if board.fingerprint == "paper":
             continue
         for row in (*board.rows, *board.past):
-            text = Read(made / f"model/{row.run}.html").text
+            text = read(made / f"model/{row.run}.html").text
             assert row.head
             assert f"{row.head.value:.3f}" in text
             assert f"[{row.head.low:.3f}, {row.head.high:.3f}]" in text.replace("−", "-")
@@ -182,15 +165,15 @@ def test_the_pages_say_what_the_boards_and_entries_hold(made: Path, entries: lis
             assert ("Superseded by" in text) == (row.superseded_by is not None)
             assert (
                 f"https://huggingface.co/datasets/lab/results/tree/main/runs/{row.run}"
-                in Read(made / f"model/{row.run}.html").links
+                in read(made / f"model/{row.run}.html").links
             )
-    history = Read(made / f"model/{again(0, '20270101')}.html")
+    history = read(made / f"model/{again(0, '20270101')}.html")
     assert "2025-01-01" in history.text
     assert "0.9.0 (" in history.text
     assert f"{Path(entries[0].run).name}.html" in " ".join(history.links)
-    cleared = Read(made / f"model/{entries[13].run}.html").text
+    cleared = read(made / f"model/{entries[13].run}.html").text
     assert "Cleared by a maintainer: the maintainers read its replies" in cleared
-    index = Read(made / "index.html").text
+    index = read(made / "index.html").text
     leader = next(board for board in boards(entries, status) if board.version == "1.0.0").ranked[0]
     assert (
         f"{leader.entry.submission.model} leads: {leader.head.value:.3f}" in index if leader.head else False
@@ -199,7 +182,7 @@ def test_the_pages_say_what_the_boards_and_entries_hold(made: Path, entries: lis
     assert "Qwen3-14B" in index
     assert "withdrawn: its submitter asked" in index
     assert "its entry does not fit its files" in index
-    assert "its figures are not the model's alone" in Read(made / f"model/{entries[10].run}.html").text
+    assert "its figures are not the model's alone" in read(made / f"model/{entries[10].run}.html").text
 
 
 def test_the_data_files_hold_every_run_and_its_counts(made: Path, entries: list[Entry]) -> None:
@@ -240,25 +223,23 @@ def test_a_build_replaces_a_site_and_nothing_else(tmp_path: Path) -> None:
     site.build(entries_of(1, samples=20), status, out, repository=None)
     assert len(list(out.glob("model/*/*/*.html"))) == 1
     (out / "mine.txt").write_text("kept")
-    with pytest.raises(UserError, match=r"holds what rbtc did not write there: mine\.txt"):
-        site.build([], status, out, repository=None)
+    refuses(r"holds what rbtc did not write there: mine\.txt", site.build, [], status, out, repository=None)
     assert len(list(out.glob("model/*/*/*.html"))) == 1, "and nothing was changed"
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.tex").write_text("kept")
-    with pytest.raises(UserError, match="not a folder that rbtc wrote"):
-        site.build([], status, foreign, repository=None)
+    refuses("not a folder that rbtc wrote", site.build, [], status, foreign, repository=None)
     assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
 
 
 def test_an_empty_board_says_so_and_a_folder_has_no_links_to_the_hub(tmp_path: Path) -> None:
     site.build([], Status(dataset="x"), tmp_path / "none", repository=None)
-    text = Read(tmp_path / "none/index.html").text
+    text = read(tmp_path / "none/index.html").text
     assert "Qwen3-14B" in text
-    assert "No run yet" in Read(tmp_path / "none/live.html").text
+    assert "No run yet" in read(tmp_path / "none/live.html").text
     site.build(entries_of(2, samples=20), Status(dataset="x"), tmp_path / "two", repository=None)
-    assert "No run has a rank yet" in Read(tmp_path / "two/index.html").text
-    links = {link for page in html_of(tmp_path / "two") for link in Read(page).links}
+    assert "No run has a rank yet" in read(tmp_path / "two/index.html").text
+    links = {link for page in html_of(tmp_path / "two") for link in read(page).links}
     assert not [link for link in links if "/tree/main/" in link]
 
 
@@ -293,11 +274,11 @@ def test_no_text_of_a_run_is_ever_markup(tmp_path: Path) -> None:
     pages = list(html_of(tmp_path / "site"))
     assert len(pages) == 3 + 21 + 4
     for page in pages:
-        found = Read(page)
-        assert (found.scripts, found.handlers) == (1, []), page
+        found = read(page)
+        assert (found.open, found.scripts, found.inline) == ([], {"": [""]}, []), page
         assert not [link for link in found.links if "script" in link], page
         assert "\u202e" not in page.read_text("utf-8"), "nothing turns the direction of a text"
-    assert "javascript:" in Read(tmp_path / "site/model" / f"{one.run}.html").text, "shown as what it is"
+    assert "javascript:" in read(tmp_path / "site/model" / f"{one.run}.html").text, "shown as what it is"
     for drawing in (tmp_path / "site").rglob("*.svg"):
         assert "<script" not in drawing.read_text()
 

@@ -8,16 +8,15 @@ import msgspec
 import pytest
 
 from robustbench_tc.audits.again import fresh_rows
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard import check, entries, submit, verify
 from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.entry import Submission
+from robustbench_tc.eval.leaderboard.entry import Status, Submission, Vouched, parse_status
 from robustbench_tc.eval.leaderboard.place import open_place
-from robustbench_tc.eval.leaderboard.status import Status, Vouched, read
 from robustbench_tc.schema import Sample
 from tests.agent_server import serving
 
+from ...refusals import refuses
 from . import live_runs
 from .conftest import RunOf
 
@@ -44,7 +43,7 @@ def runs(place: str) -> dict[str, str]:
 
 
 def tiers(place: str) -> dict[str, Vouched]:
-    return read((Path(place) / "status.yaml").read_bytes(), "status.yaml").tiers
+    return parse_status((Path(place) / "status.yaml").read_bytes(), "status.yaml").tiers
 
 
 def test_a_run_that_is_repeated_is_reproduced(
@@ -54,21 +53,45 @@ def test_a_run_that_is_repeated_is_reproduced(
     live_release: Path,
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(UserError, match=r"does not repeat .*, p = 0\.0\d+; it stays as it is"):
-        verify.verify(place, runs["core"], repeated=local_run_of("oracle"), by="ann")
-    with pytest.raises(UserError, match="another mode than"):
-        verify.verify(place, runs["core"], repeated=local_run_of("name-biased", mode="fc"), by="ann")
+    refuses(
+        r"does not repeat .*, p = 0\.0\d+; it stays as it is",
+        verify.verify,
+        place,
+        runs["core"],
+        repeated=local_run_of("oracle"),
+        by="ann",
+    )
+    refuses(
+        "another mode than",
+        verify.verify,
+        place,
+        runs["core"],
+        repeated=local_run_of("name-biased", mode="fc"),
+        by="ann",
+    )
     assert runs["core"] not in tiers(place)
     done = verify.verify(place, runs["core"], repeated=local_run_of("name-biased"), by="ann")
     assert (done.tier, done.by) == ("reproduced", "ann") and "p = 1.000" in done.reason
-    live = Datasets.of_status(read((Path(place) / "status.yaml").read_bytes(), "")).live
+    live = Datasets.of_status(parse_status((Path(place) / "status.yaml").read_bytes(), "")).live
     assert live is not None
-    with pytest.raises(UserError, match=r"is of another dataset|is not taken"):
-        verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann")
+    refuses(
+        r"is of another dataset|is not taken",
+        verify.verify,
+        place,
+        runs["live"],
+        repeated=local_run_of("oracle"),
+        by="ann",
+    )
     # Each of the six tasks has one row that the liar alone gets right: the oracle leaves a lost answer open.
     other = live_runs.played(tmp_path / "liar", live, "liar")
-    with pytest.raises(UserError, match=r"0\.273 here, 0\.000 submitted, p = 0\.031"):
-        verify.verify(place, runs["live"], repeated=other, by="ann")
+    refuses(
+        r"0\.273 here, 0\.000 submitted, p = 0\.031",
+        verify.verify,
+        place,
+        runs["live"],
+        repeated=other,
+        by="ann",
+    )
     same = live_runs.played(tmp_path / "same", live, "oracle")
     live_done = verify.verify(place, runs["live"], repeated=same, by="ann")
     assert tiers(place) == {runs["core"]: done, runs["live"]: live_done}
@@ -97,17 +120,22 @@ def test_an_endpoint_is_asked_rows_that_nobody_has_seen(
         with serving(agent, rows) as url:
             return verify.verify(place, runs["core"], base_url=url, work=tmp_path / work, by="ann")
 
-    with pytest.raises(UserError, match="does not match"):
-        asked("silent", fresh.rows, "silent")
-    with pytest.raises(UserError, match=r"does not match|got no answer"):
-        asked("name-biased", data.core.rows, "stored")
+    refuses("does not match", asked, "silent", fresh.rows, "silent")
+    refuses(r"does not match|got no answer", asked, "name-biased", data.core.rows, "stored")
     done = asked("name-biased", fresh.rows, "same")
     assert done.tier == "endpoint-matched" and "60 rows in new words" in done.reason
     assert tiers(place)[runs["core"]] == done
-    with pytest.raises(UserError, match="is a run of kind live"):
-        verify.verify(place, runs["live"], base_url="http://127.0.0.1:9", by="ann")
-    with pytest.raises(UserError, match="has no entry of a/b/c: there is no such run"):
-        verify.verify(place, "a/b/c", repeated=tmp_path, by="ann")
+    refuses(
+        "is a run of kind live", verify.verify, place, runs["live"], base_url="http://127.0.0.1:9", by="ann"
+    )
+    refuses(
+        "has no entry of a/b/c: there is no such run",
+        verify.verify,
+        place,
+        "a/b/c",
+        repeated=tmp_path,
+        by="ann",
+    )
     ids = verify.drawn(fresh.rows, "f")
     assert len(set(ids)) == 60 and ids == verify.drawn(fresh.rows, "f") != verify.drawn(fresh.rows, "e")
 
@@ -124,16 +152,17 @@ ONE = Vouched(tier="reproduced", by='a "b"', day="2026-11-20", reason="x: {y} # 
     ],
 )
 def test_a_tier_is_added_and_the_rest_of_the_file_stays(text: str) -> None:
-    status = read(text.encode(), "")
+    status = parse_status(text.encode(), "")
     made = verify.with_tier(text.encode(), status, "o/m/i", ONE)
-    assert read(made, "") == msgspec.structs.replace(status, tiers=status.tiers | {"o/m/i": ONE})
+    assert parse_status(made, "") == msgspec.structs.replace(status, tiers=status.tiers | {"o/m/i": ONE})
     assert {line for line in text.splitlines() if "tiers" not in line} <= set(made.decode().splitlines())
     other = msgspec.structs.replace(ONE, tier="endpoint-matched")
-    again = verify.with_tier(made, read(made, ""), "o/m/i", other)
-    assert len(again.splitlines()) == len(made.splitlines()) and read(again, "").tiers["o/m/i"] == other
+    again = verify.with_tier(made, parse_status(made, ""), "o/m/i", other)
+    assert (
+        len(again.splitlines()) == len(made.splitlines()) and parse_status(again, "").tiers["o/m/i"] == other
+    )
 
 
 def test_a_file_that_cannot_be_added_to_is_left_alone() -> None:
     text = b"dataset: a/b\ntiers: {x/y/z: {tier: reproduced, by: m, day: d, reason: r}}\n"
-    with pytest.raises(UserError, match="put under `tiers`"):
-        verify.with_tier(text, read(text, ""), "o/m/i", ONE)
+    refuses("put under `tiers`", verify.with_tier, text, parse_status(text, ""), "o/m/i", ONE)

@@ -21,7 +21,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.llm.address import parse_address
+from robustbench_tc.llm.endpoint import parse_address
 from robustbench_tc.schema import Json, dumps
 
 from .journal import KEY_LIKE, Secrets

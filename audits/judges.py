@@ -8,7 +8,7 @@ import msgspec
 from robustbench_tc.audits.audit_files import JUDGMENTS
 from robustbench_tc.builders import generations
 from robustbench_tc.builders.generators import recorded
-from robustbench_tc.builders.generators.siblings import sets_of_new_tools
+from robustbench_tc.builders.loans import sets_of_new_tools
 from robustbench_tc.builders.perturb.base import TextRequest
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import parse_endpoint

@@ -22,11 +22,11 @@ from typing import get_args
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.audits.invariants import INVARIANTS
-from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS
+from robustbench_tc.audits import rows as checks_of_rows  # noqa: F401 - registers them
+from robustbench_tc.audits.checks import rules
 from robustbench_tc.builders.perturb import REGISTRY, cases, facts as types
 from robustbench_tc.builders.perturb.language import TEMPLATES
-from robustbench_tc.builders.sources import READERS, facts as sources
+from robustbench_tc.builders.sources import READERS, base as sources
 from robustbench_tc.eval.parse import FORMATS, ORDERS
 from robustbench_tc.eval.score import has_scorer
 from robustbench_tc.languages import LANGUAGES
@@ -55,7 +55,7 @@ def main() -> None:
 def files() -> dict[Path, str]:
     """Every derived file with its text. Raises ValueError with every problem, one a line."""
     known = sources.all_facts(READERS, has_scorer)
-    kinds = types.all_facts(known, {*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER})
+    kinds = types.all_facts(known, {rule.name for rule in rules("benchmark_rows")})
     data = ROOT / "src" / "robustbench_tc" / "data"
     heatmap, marts = ROOT / "sql" / "heatmap.sql", ROOT / "sql" / "marts.yml"
     return {

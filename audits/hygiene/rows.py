@@ -13,8 +13,9 @@ from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.own import schemas as own_schemas
 from robustbench_tc.schema import Json, Message, Sample, Tool, dumps, loads
 
+from ..checks import Verdict
 from ..invariants.allowed import added_tools, rewritten_texts
-from ..invariants.base import Verdict, of
+from ..invariants.base import of
 from ..invariants.texts import gold_values
 from . import language, leaks, lengths, schemas
 from .leaves import Leaf, leaves

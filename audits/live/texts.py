@@ -7,20 +7,20 @@ import msgspec
 from robustbench_tc.live_types import registry_codes
 from robustbench_tc.schema import Json, LiveRow
 
+from ..checks import Verdict, given
 from ..hygiene import lengths, schemas
 from ..hygiene.leaves import leaves
 from ..hygiene.rows import OF_A_ROW
 from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, digest, in_short, said
-from ..invariants.base import Verdict
 from .read import Entry
 
-PROTECTS = {
+LIVE_HYGIENE = {
     **{name: rule.protects for name, rule in RULES.items()},
     "length": OF_A_ROW["length"],
     "tools_are_schemas": OF_A_ROW["tools_are_schemas"],
     "credentials_reviewed": "Credentials, and persons' numbers and addresses, are made-up ones.",
 }
-"""Every check `hygiene.NAME` of a live build."""
+given("live_rows", "hygiene", LIVE_HYGIENE)
 
 TOOLS = 200
 """Tools of a registry; all eight classes of upstream's have 129."""

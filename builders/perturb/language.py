@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from robustbench_tc.builders.own_words import other_script
+from robustbench_tc.builders.plain import other_script
 from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, Language, value_map
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows

@@ -14,7 +14,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.defend import chain
-from robustbench_tc.eval.defend.base import Said
+from robustbench_tc.eval.defend.chain import Said
 from robustbench_tc.eval.live import agents, prompts
 from robustbench_tc.eval.live.carrying_out import came_of
 from robustbench_tc.eval.live.inputs import LiveData

@@ -4,7 +4,6 @@ Both list their files with what identifies them, give a file at a revision, and 
 pull requests only the Hub knows.
 """
 
-import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -104,10 +103,6 @@ class Hub(hub.Hub):
             )
             for one in found.siblings or ()
         }
-
-    def read(self, path: str, revision: str | None = None) -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            return self.download(path, revision or "main", folder, fix=LATER).read_bytes()
 
     def propose(self, files: Mapping[str, bytes], title: str, text: str) -> tuple[int, str]:
         """A pull request with new files: its number and address."""

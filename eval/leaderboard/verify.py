@@ -21,12 +21,11 @@ from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, predictions
 from robustbench_tc.eval.evaluate import Evaluation
-from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.request_settings import RequestOptions
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.stats.paired import reasked
 from robustbench_tc.eval.stats.values import codes_of
-from robustbench_tc.eval.who import Named
+from robustbench_tc.eval.who import Effort, Named
 from robustbench_tc.io.numbers import number, p_value
 from robustbench_tc.schema import Prediction, Sample
 

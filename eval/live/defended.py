@@ -18,8 +18,7 @@ from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample
 from robustbench_tc.worlds.faults import meant
 
 from .. import defend
-from ..defend.base import Defence
-from ..defend.chain import shown
+from ..defend.chain import Defence, shown
 from .prompts import QUIET, READ_AS
 from .shown import looks_failed
 

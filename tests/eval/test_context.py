@@ -13,7 +13,7 @@ from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts.calls import render_calls
@@ -267,16 +267,7 @@ def test_a_first_reply_without_a_call_is_wrong_and_met_no_result() -> None:
 
 
 def settings() -> Settings:
-    return Settings(
-        fingerprint="f",
-        model="tiny",
-        mode="prompt",
-        backend="openai",
-        decoding={"temperature": 0.0},
-        prompt_version="1-abc",
-        selection=Selection(),
-        repeat=1,
-    )
+    return small.settings(model="tiny", decoding={"temperature": 0.0}, prompt_version="1-abc")
 
 
 def test_addresses_of_answers_are_those_of_earlier_versions() -> None:
@@ -352,7 +343,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     rows = {row.id: row for row in data.rows}
     found = predictions.read(run.answers_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
-    exchange.write_predictions(theirs, found, rows)
+    predictions.write_lines(theirs, (exchange.in_paper_layout(one, rows[one.id]) for one in found))
     predictions.write_lines(ours, found)
     taken, left_out = exchange.read_predictions(theirs, data, model="m", mode="prompt")
     results = sum(one.type_code in RESULTS for one in found)
@@ -369,8 +360,7 @@ def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
         lines[settings().key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
     with Store(tmp_path / "journal.jsonl") as journal:
         journal.extend(lines)
-        found = predictions.kept(journal, row, settings(), 0)
-    assert found is None and wire.answered(row) == 9
+        assert [*finished(journal, [row], settings())] == [] and wire.answered(row) == 9
 
 
 def test_the_audit_of_predictions_knows_rows_that_a_result_answers(release: Path, tmp_path: Path) -> None:

@@ -26,11 +26,6 @@ TIMING = ["latency_s", "retries"]
 """What differs between two runs that are otherwise the same."""
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", ROWS)
-
-
 def called(body: dict[str, Any]) -> Any:
     """A call whose argument follows from the request, so that every answer is its own."""
     said = len(json.dumps(body["messages"])) + body.get("seed", 0)

@@ -11,8 +11,7 @@ import pytest
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.build import BuildSpec, prepare
-from robustbench_tc.eval import needs_no_reading
-from robustbench_tc.eval.agents import AGENTS, POLICIES, AgentContext, is_right, reply
+from robustbench_tc.eval.agents import AGENTS, POLICIES, AgentContext, blind, is_right, reply
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.score import judge
@@ -145,7 +144,7 @@ def test_over_both_types_of_a_design_one_quality_is_half(tmp_path: Path) -> None
 
 
 def test_the_rules_stand_beside_the_run(tmp_path: Path, rows: tuple[Sample, ...]) -> None:
-    figures = msgspec.to_builtins(needs_no_reading.counted(rows))
+    figures = msgspec.to_builtins(blind.counted(rows))
     folder = run_of(tmp_path / "run", lambda one, code: True, needs_no_reading=figures)
     found = by_first(table(pack_input(folder), "offers_rules"))
     assert list(found) == ["model-3b", *POLICIES]

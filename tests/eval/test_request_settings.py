@@ -11,7 +11,6 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import models, record, request_settings
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.request_settings import RequestOptions, RequestSettings, settle
 from robustbench_tc.eval.vllm import check_takes
 from robustbench_tc.llm.store import Store
@@ -19,6 +18,7 @@ from robustbench_tc.llm.store import Store
 from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
 from ..refusals import refuses
+from . import small
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
@@ -124,10 +124,7 @@ def test_runs_of_before_go_on() -> None:
     thinking = plain | {"chat_template_kwargs": {"enable_thinking": False}, "seed": 3}
 
     def settings(decoding: dict[str, Any], **more: Any) -> record.Settings:
-        return record.Settings(
-            fingerprint="f", model="m", mode="prompt", backend="openai", decoding=decoding,
-            prompt_version="1-x", selection=Selection(), repeat=1, **more,
-        )  # fmt: skip
+        return small.settings(decoding=decoding, prompt_version="1-x", **more)
 
     assert settings(plain).key("a", 0, 1) == "45fdefaeaca58dca4284e8d45e131df8"
     assert settings(thinking).key("a", 1, 2) == "fd341086b03d131df8effedb892b1b7b"

@@ -9,11 +9,10 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
-from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.record import RunFolder, Settings
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.run import Progress
+from robustbench_tc.eval.who import Effort, endpoint
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Prediction, Sample
 
@@ -40,17 +39,8 @@ DECODING = {"temperature": 0.5, "max_tokens": 64}
 
 
 def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
-    plain: dict[str, Any] = {
-        "fingerprint": dataset.fingerprint(),
-        "model": "tiny",
-        "mode": "prompt",
-        "backend": "openai",
-        "decoding": DECODING,
-        "prompt_version": prompts.prompt_version(),
-        "selection": Selection(),
-        "repeat": 1,
-    }
-    return Settings(**(plain | changes))
+    plain = {"fingerprint": dataset.fingerprint(), "model": "tiny", "decoding": DECODING}
+    return small.settings(**(plain | {"prompt_version": prompts.prompt_version()} | changes))
 
 
 def evaluate(

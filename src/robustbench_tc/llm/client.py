@@ -36,9 +36,9 @@ class Stats(msgspec.Struct):
     answered: int = 0
     replayed: int = 0
     retries: int = 0
-    errors: Counter[str] = msgspec.field(default_factory=Counter)
+    errors: dict[str, int] = msgspec.field(default_factory=Counter)
     """Requests that ended without a completion, by code."""
-    retried: Counter[str] = msgspec.field(default_factory=Counter)
+    retried: dict[str, int] = msgspec.field(default_factory=Counter)
     """Attempts that failed and were made again, by code."""
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -11,13 +11,22 @@ from robustbench_tc.schema import Call, Json, dumps, loads
 
 from ..eval.score import matchers
 from . import gold, yaml
-from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, LeftOut, OwnTool
-from .fields import Fields
-from .limits import read_bytes
-from .names import Names
-from .review import PROBLEM, PROPOSED_BY, fingerprint, read_reviews
-from .tools import read_tools
-from .yaml import Node
+from .cases import (
+    PROBLEM,
+    PROPOSED_BY,
+    Answer,
+    Case,
+    CaseFile,
+    CaseTurn,
+    ChatMessage,
+    LeftOut,
+    OwnTool,
+    fingerprint,
+    read_reviews,
+)
+from .files import read_bytes
+from .tools import Names, read_tools
+from .yaml import Fields, Node
 
 TOP = ("version", "tools", "read_only", "idempotent", "system", "cases")
 CASE = ("id", "turns", PROPOSED_BY, PROBLEM)

@@ -55,25 +55,26 @@ class Scene(NamedTuple):
         found = shown(self.defences, row)
         return found.injected_error or found.messages[-1].content
 
+    @property
+    def repeats_names(self) -> bool:
+        """Whether the type shows two tools of one name."""
+        names = {tool.name for tool in self.shown.tools}
+        return self.row is not self.clean and len(names) < len(self.shown.tools)
+
     def unperturbed(self, reason: str) -> "Scene":
         """The case itself, for that reason."""
         return self._replace(row=self.clean, skipped=reason)
 
     @property
-    def text(self) -> str | None:
-        """What answers the first calls."""
-        return self.row.injected_error
-
-    @property
     def answered(self) -> int:
-        """How many replies with calls are answered so."""
-        return 0 if self.text is None else taxonomy.get(self.code).answered_calls
+        """How many replies with calls the row's text answers."""
+        return 0 if self.row.injected_error is None else taxonomy.get(self.code).answered_calls
 
     def met(self, plan: Plan, session: Session, batch: int, number: int, tool: str) -> Fault | None:
         """What a call meets: the type's text, where it is among the first `batch` replies with calls; else
         the fault that the plan has for the session's call of that number, both from 1."""
-        if self.text is not None and batch <= self.answered:
-            return Fault(kind=self.code, text=self.text)
+        if batch <= self.answered:
+            return Fault(kind=self.code, text=self.row.injected_error)
         return plan.met(session, number, tool)
 
 
@@ -125,7 +126,7 @@ def _of_step(step: Step) -> list[int | None]:
     return [found.get(place) for place in range(len(tools))]
 
 
-def loaded(text: bytes | str) -> Json:
+def loaded(text: bytes | bytearray | str) -> Json:
     """The value of a JSON text; None for what is none."""
     try:
         return json.loads(text)
@@ -197,12 +198,7 @@ class Scenes:
     def __init__(self, plan: Plan, rows: Iterable[Sample] = ()) -> None:
         """`rows`: those of the plan's dataset. Raises UserError for a type that it has no row of."""
         self._plan, self._chain = plan, defend.parse(plan.defend)
-        self._clean: dict[str, Sample] = {}
-        self._rows: dict[tuple[str, str], Sample] = {}
-        for row in rows:
-            self._rows[row.clean_id, row.type_code] = row
-            if row.type_code == taxonomy.CLEAN:
-                self._clean[row.clean_id] = row
+        self._rows = {(row.clean_id, row.type_code): row for row in rows}
         if plan.bench is not None:
             there = {code for _, code in self._rows}
             for code in plan.types:
@@ -234,7 +230,8 @@ class Scenes:
 
     def _of(self, session: Session, code: str, asked: Sample) -> Scene:
         if self._plan.bench is not None:
-            clean = next((self._clean[one] for one in clean_ids(session.case) if one in self._clean), None)
+            named = ((one, taxonomy.CLEAN) for one in clean_ids(session.case))
+            clean = next((self._rows[one] for one in named if one in self._rows), None)
             if clean is None:
                 return Scene(code, asked, asked, None if code == taxonomy.CLEAN else "unknown_case")
             row = self._rows.get((clean.clean_id, code))
@@ -258,10 +255,10 @@ class Scenes:
     def later(self, session: Session) -> list[Scene]:
         """The scenes of a case's further turns, for a session that is named by the case and not by a turn."""
         own = f"{sources.OWN}__{session.case}"
-        if self._plan.bench is None or own in self._clean or f"{own}.1" not in self._clean:
+        if (own, taxonomy.CLEAN) in self._rows or (f"{own}.1", taxonomy.CLEAN) not in self._rows:
             return []
         found: list[Scene] = []
-        while (clean := self._clean.get(f"{own}.{len(found) + 2}")) is not None:
+        while (clean := self._rows.get((f"{own}.{len(found) + 2}", taxonomy.CLEAN))) is not None:
             row = self._rows.get((clean.clean_id, self.code(session)))
             skipped = "no_such_row" if row is None else None
             if row is not None and head_of(row) != head_of(clean):
@@ -291,14 +288,15 @@ class Scenes:
 
 def _row(session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> Sample:
     """A request as a clean row."""
-    said = ({"role": as_row(role), "content": text} for role, text in messages)
     return Sample(
         id=f"door__{session.case}::clean",
         clean_id=f"door__{session.case}",
         type_code=taxonomy.CLEAN,
         source=sources.OWN,
         category="calls",
-        messages=tuple(msgspec.convert(one, Message) for one in said),
+        messages=tuple(
+            msgspec.convert({"role": as_row(role), "content": text}, Message) for role, text in messages
+        ),
         tools=tuple(tools),
         golden_answers=(),
         output_format=sources.get(sources.OWN).output_format,

@@ -6,13 +6,12 @@ from typing import Any
 
 from robustbench_tc import api, schema
 from robustbench_tc.eval import session
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs, prompts
 from robustbench_tc.eval.live.inputs import LiveData
-from robustbench_tc.eval.opening import Opened
 from robustbench_tc.eval.record import Settings, start
 from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.eval.who import Opened
 from robustbench_tc.llm import Stats
 
 from ..live import purses
@@ -48,7 +47,6 @@ def played(
         backend="openai",
         decoding={"temperature": 0.0},
         prompt_version=prompts.version(),
-        selection=Selection(),
         repeat=repeat,
         defend=defend,
     )

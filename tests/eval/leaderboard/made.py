@@ -11,7 +11,6 @@ import numpy as np
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.compute import loop
 from robustbench_tc.eval import predictions, prompts, record
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.leaderboard import checker, flags
@@ -38,7 +37,6 @@ def settings(
         backend="openai",
         decoding={"temperature": 0.0, "max_tokens": 1024},
         prompt_version=prompts.prompt_version(),
-        selection=Selection(),
         repeat=repeat,
         defend=defend,
     )

@@ -8,7 +8,6 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.live.score import LiveScore, write_scores
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord, Settings
@@ -100,7 +99,7 @@ def live(folder: Path, scores: Sequence[LiveScore], model: str = "m", repeat: in
     """A scored live run with these scores."""
     settings = Settings(
         fingerprint="f" * 32, model=model, mode="fc", backend="openai", decoding={}, prompt_version="1",
-        selection=Selection(), repeat=repeat,
+        repeat=repeat,
     )  # fmt: skip
     record = RunRecord(
         dataset="live", dataset_version=None, dataset_revision=None, settings=settings, live=True,

@@ -20,12 +20,11 @@ from robustbench_tc.eval.inputs import Names
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
-from ..journal import MCP, NONE, Exchange, Journal, Opened, Replaced, digest
+from ..journal import MCP, NONE, Exchange, Journal, Replaced
 from ..plan import EFFECTS, Fault, Plan, Session, check, planned
 from ..scenes import Scenes, clean_ids, inside
-from . import jsonrpc
-from .jsonrpc import Message
-from .listing import Listing, listed
+from . import wire
+from .wire import Listing, Message, listed
 
 MOST_RESULTS = 1_000
 """Results of a session that are kept."""
@@ -76,7 +75,7 @@ class Memory:
             return self._last[tool]
         known = [OK, *self._results.get(tool, ())][-1]
         text = text or (known if isinstance(known, str) else dumps(known))
-        return None if structured else jsonrpc.text_result(told(text))
+        return None if structured else wire.text_result(told(text))
 
 
 Ask: TypeAlias = Callable[[Message], Awaitable[Message]]
@@ -108,10 +107,10 @@ def door_of(
     plan: Path, server: Sequence[str], *, allow_writes: bool, defend: Names = (), journal: Path | None
 ) -> Door:
     """A door of a plan's file before one server: its address, or its folder and command. Raises UserError."""
-    found = planned(plan, allow_writes=allow_writes, defend=defend)
-    check(found.plan, tools=True)
-    kept = Journal(journal, Opened.of(found.plan, found.fingerprint, journal), by=digest(*server))
-    return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
+    found, data = planned(plan, allow_writes=allow_writes, defend=defend)
+    check(found, tools=True)
+    kept = Journal(journal, found, fingerprint=data.fingerprint(), server=server)
+    return Door(found, Scenes(found, data.rows), kept, data.results)
 
 
 @dataclass
@@ -136,7 +135,7 @@ class Calls:
         self.secrets = NONE
         """What no line of the journal may hold: of all requests of the session."""
         self.open: dict[str, Pending] = {}
-        """Requests without an answer so far, by `jsonrpc.key` of their ids."""
+        """Requests without an answer so far, by `wire.key` of their ids."""
         self.listening: dict[object, Tell] = {}
         """Where the client waits to hear that its list of tools is another one."""
         self._changed = False
@@ -175,7 +174,7 @@ class Calls:
         async with self._learning:
             if method == "tools/list" or (method == "tools/call" and self._listing is None):
                 await self._learn(request, ask, asked=method == "tools/list")
-        pending, key = Pending(request), jsonrpc.key(request["id"])
+        pending, key = Pending(request), wire.key(request["id"])
         if method == "tools/call":
             name, arguments = (inside(request, "params", one) for one in ("name", "arguments"))
             arguments = {} if arguments is None else arguments
@@ -183,7 +182,7 @@ class Calls:
                 return pending  # is no call: the server says what is wrong with it
             if (result := self._called(pending, name, arguments)) is not None:
                 await asyncio.sleep(TOGETHER_S)
-                return jsonrpc.result(request, result)
+                return wire.result(request, result)
         self.lose(key, "its id was used again")
         self.open[key] = pending
         return pending
@@ -192,7 +191,7 @@ class Calls:
         tools: list[Json] = []
         cursor: Json = None
         for _ in range(MOST_PAGES):
-            found = inside(await ask(jsonrpc.own_list(request, cursor)), "result")
+            found = inside(await ask(wire.own_list(request, cursor)), "result")
             page, cursor = inside(found, "tools"), inside(found, "nextCursor")
             tools += page if isinstance(page, list) else []
             if cursor is None or not isinstance(page, list) or len(tools) >= MOST_TOOLS:
@@ -200,7 +199,7 @@ class Calls:
         del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
         if self._listing is None:
-            self._write(self._line(lists=tuple(self._tools)), time.time())
+            self._write(self._line(lists=list(self._tools)), time.time())
         self._listing = Listing(tools)
         plan = self._plan
         if (plan.types or plan.defend) and self._number >= plan.types_after:
@@ -217,8 +216,8 @@ class Calls:
 
     def relayed(self, data: bytes) -> bytes:
         """A message of the server's as the client gets it."""
-        answer = jsonrpc.read(data) if self.open else {}
-        key = jsonrpc.key(answer.get("id"))
+        answer = wire.read(data) if self.open else {}
+        key = wire.key(answer.get("id"))
         if "method" in answer or key not in self.open:
             return data
         pending = self.open.pop(key)
@@ -231,7 +230,7 @@ class Calls:
             tools = inside(answer, "result", "capabilities", "tools")
             if changes := isinstance(tools, dict):
                 tools["listChanged"] = True
-        return jsonrpc.text(answer).encode() if changes else data
+        return wire.text(answer).encode() if changes else data
 
     def lose(self, key: str, why: str) -> Message | None:
         """Ends an open request that gets no answer: the error that the client gets, if it still waits."""
@@ -240,11 +239,11 @@ class Calls:
             return None
         if pending.line is not None:
             self._write(replace(pending.line, status=500, error=why), pending.left or time.time())
-        return jsonrpc.failure(pending.request["id"], why)
+        return wire.failure(pending.request["id"], why)
 
     def too_long(self, head: bytes) -> Message | None:
         """The error of the call that a message of the server's above the limit answers, by its beginning."""
-        lost = (self.lose(jsonrpc.key(one), jsonrpc.TOO_LONG) for one in jsonrpc.ids_in(head))
+        lost = (self.lose(wire.key(one), wire.TOO_LONG) for one in wire.ids_in(head))
         return next(filter(None, lost), None)
 
     def close(self, why: str = "ended before its answer") -> list[Message | None]:
@@ -274,7 +273,7 @@ class Calls:
         listing, call = self._listing or Listing([]), str(pending.request["id"])
         scene, meant = listing.scene, listing.meant(name, arguments)
         structured = inside(self._tools, name, "outputSchema") is not None
-        said = {"id": call, "name": name, "arguments": jsonrpc.text(arguments)}
+        said = {"id": call, "name": name, "arguments": wire.text(arguments)}
         line = self._line(replies=[{"text": "", "tool_calls": [said]}], executed=1)
         if scene is not None:
             row = None if self._plan.bench is None else scene.row.id
@@ -288,7 +287,7 @@ class Calls:
             # Clients hold a result against the schema of any tool of that name, but not an error.
             answer = NOT_THERE if structured else meant.answer
             line = replace(line, held=[{"id": call, "name": name, "answer": answer}])
-            result = jsonrpc.text_result(self._told(answer), failed=structured)
+            result = wire.text_result(self._told(answer), failed=structured)
         if result is None and meant.own is not None:
             own = {"name": tool, "arguments": json.loads(meant.arguments)}
             if own != {"name": name, "arguments": arguments}:
@@ -314,7 +313,7 @@ class Calls:
         it comes after the effect."""
         reads = self._reads(tool)
         if fault.kind not in EFFECTS:
-            return jsonrpc.text_result(self._told(fault.answer, injected=True), failed=True), ""
+            return wire.text_result(self._told(fault.answer, injected=True), failed=True), ""
         if fault.kind == "silent_no_op":
             structured = inside(self._tools, tool, "outputSchema") is not None
             return self._memory.done(tool, fault.text, self._told, structured=structured), "no_answer_fits"
@@ -341,7 +340,7 @@ class Calls:
             line = replace(line, replaced=(Replaced(call=str(called["id"]), tool=tool, kind=fault.kind),))
             if fault.kind == "timeout_after_effect":
                 told = self._told(fault.answer, injected=True)
-                answer.update(jsonrpc.result(called, jsonrpc.text_result(told, failed=True)))
+                answer.update(wire.result(called, wire.text_result(told, failed=True)))
             else:
                 before = content if isinstance(content, list) else []
                 found["content"] = [*before, {"type": "text", "text": self._told(fault.answer)}]
@@ -362,8 +361,8 @@ class Calls:
     # The journal
 
     def _line(self, **more: Any) -> Exchange:
-        began, opening = time.time(), self._opening
-        return Exchange.of(self._session, self._number, door=MCP, began=began, opening=opening, **more)
+        began, opening, number = time.time(), self._opening, self._number
+        return Exchange.of(self._session, number=number, door=MCP, began=began, opening=opening, **more)
 
     def _write(self, line: Exchange, ended: float) -> None:
         if line.replies:

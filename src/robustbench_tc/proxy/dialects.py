@@ -1,17 +1,167 @@
-"""The Responses API with stateless input: its items as chat messages, and back.
+"""How a request, a reply and a stream of either API are read and written: chat completions, and Responses
+with stateless input.
 
-What the API says beyond chat messages travels in the keys `_raw` and `_items` and is put back on the way out.
+Inside a door every conversation is one of chat messages. What Responses says beyond them travels in the keys
+`_raw` and `_items` and is put back on the way out.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from .chat import Chat, Split, calls_of
-from .dialect import Said
+from .chat import Split, calls_of
 from .plan import Refused
-from .rewrite import Offer
+from .rewrite import Chat, Offer
 from .scenes import inside
+from .sse import DONE
+
+MOST_CALLS = 1_000
+
+
+class Said(NamedTuple):
+    """A whole reply."""
+
+    message: Chat
+    finish: str | None
+    usage: Json = None
+
+
+class ChatCompletions:
+    """`/chat/completions`."""
+
+    done: bytes = DONE
+    """What ends a stream."""
+
+    def read(self, body: Chat) -> Chat:
+        """A request with its conversation in `messages`, and tools as this API lists them. Raises Refused."""
+        messages = body.get("messages")
+        if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+            raise Refused("the body has no list of messages")
+        if body.get("functions"):
+            raise Refused("'functions' is not supported: send the tools as 'tools'")
+        if body.get("n") not in (None, 1):
+            raise Refused("'n' is not supported: ask for one reply")
+        return body
+
+    def write(self, body: Chat) -> Chat:
+        """A request that `read` has read, in the API's own form."""
+        return body
+
+    def said(self, parsed: Json) -> Said | None:
+        """The reply that a body is; None for anything else."""
+        choice = choice_of(parsed)
+        message = inside(choice, "message")
+        if not isinstance(message, dict) or not isinstance(message.get("tool_calls") or [], list):
+            return None
+        return Said(message, choice.get("finish_reason"), parsed.get("usage"))
+
+    def reply(self, parsed: Chat, found: Split) -> Chat:
+        """The body that the agent gets."""
+        choice = {**parsed["choices"][0], "message": found.out}
+        if not found.sent and choice.get("finish_reason") == "tool_calls":
+            choice["finish_reason"] = "stop"
+        return {**parsed, "choices": [choice]}
+
+    def stream(self, offered: Offer) -> "ChatStream":
+        """A reply in pieces."""
+        return ChatStream()
+
+
+def choice_of(parsed: Json) -> Json:
+    """The one choice of a body or a chunk; None where there is none."""
+    choices = inside(parsed, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return choice if isinstance(choice, dict) else None
+
+
+class ChatStream:
+    """A streamed reply in the agent's names: text goes on as it comes, calls once the reply has ended."""
+
+    def __init__(self) -> None:
+        self._begun: Chat = {}
+        """What all chunks that go out say of the reply."""
+        self._replies = 0
+        self.again()
+
+    def again(self) -> None:
+        """The door has answered the reply: another one follows, and goes out with it."""
+        self._replies += 1
+        self._text: list[str] = []
+        self._calls: dict[int, Chat] = {}
+        self._last: Chat | None = None
+        self._usage: Json = None
+
+    def feed(self, event: Json) -> Iterator[Chat]:
+        """What goes out because of an event."""
+        if not isinstance(event, dict):
+            return
+        if "error" in event and "choices" not in event:
+            yield event
+            return
+        self._begun = self._begun or {
+            name: event[name] for name in ("id", "created", "model") if name in event
+        }
+        choice, usage = choice_of(event), event.get("usage")
+        if isinstance(usage, dict):
+            self._usage = usage  # some servers count on with every chunk: the last one holds
+        if choice is None:
+            if not usage:
+                yield {**event, **self._begun}
+            return
+        delta = choice["delta"] if isinstance(choice.get("delta"), dict) else {}
+        if isinstance(delta.get("content"), str):
+            self._text.append(delta["content"])
+        fragments = delta.get("tool_calls")
+        for fragment in fragments if isinstance(fragments, list) else ():
+            if isinstance(fragment, dict):
+                self._add(fragment)
+        ends = choice.get("finish_reason") is not None
+        left_out = ("tool_calls", "role") if self._replies > 1 else ("tool_calls",)
+        others = {name: value for name, value in delta.items() if name not in left_out}
+        if others:
+            yield self._chunk(event, choice, others, {"finish_reason": None} if ends else {})
+        if ends:
+            self._last = {name: value for name, value in event.items() if name != "usage"}
+            self._last["choices"] = [choice]
+
+    def _add(self, fragment: Chat) -> None:
+        """A fragment of a call."""
+        index = fragment.get("index")
+        index = index if isinstance(index, int) else len(self._calls)
+        if index not in self._calls and len(self._calls) >= MOST_CALLS:
+            return
+        new = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
+        call = self._calls.setdefault(index, new)
+        call |= {name: fragment[name] for name in ("id", "type") if fragment.get(name)}
+        for name in call["function"]:
+            if isinstance(more := inside(fragment, "function", name), str):
+                call["function"][name] += more
+
+    def _chunk(self, chunk: Chat, choice: Chat, delta: Chat, more: Chat) -> Chat:
+        return {**chunk, **self._begun, "choices": [{**choice, "delta": delta, **more}]}
+
+    def said(self) -> Said | None:
+        """The reply as a whole; None before its end."""
+        if self._last is None:
+            return None
+        message: Chat = {"role": "assistant", "content": "".join(self._text) or None}
+        if self._calls:
+            message["tool_calls"] = [call for _, call in sorted(self._calls.items())]
+        return Said(message, str(self._last["choices"][0]["finish_reason"]), self._usage)
+
+    def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
+        """What is left to go out at the end. `usage`: of all replies, where they were several."""
+        assert self._last is not None
+        choice = self._last["choices"][0]
+        for index, call in enumerate(found.out.get("tool_calls") or ()):
+            entry = {"index": index, **call}
+            yield self._chunk(self._last, choice, {"tool_calls": [entry]}, {"finish_reason": None})
+        stops = not found.sent and choice["finish_reason"] == "tool_calls"
+        yield self._chunk(self._last, choice, {}, {"finish_reason": "stop"} if stops else {})
+        if self._usage is not None:
+            yield {**self._last, **self._begun, "choices": [], "usage": {**self._usage, **usage}}
+
 
 STATEFUL = ("previous_response_id", "conversation", "background")
 RAW, ITEMS, INSTRUCTIONS = "_raw", "_items", "_instructions"
@@ -23,7 +173,6 @@ _ENDS = ("response.completed", "response.incomplete")
 class Responses:
     """`/responses`; its methods are those of `ChatCompletions`."""
 
-    flat: bool = True
     done: bytes = b""
 
     def read(self, body: Chat) -> Chat:
@@ -39,24 +188,34 @@ class Responses:
         messages = list(_messages(items))
         if isinstance(body.get("instructions"), str):
             messages.insert(0, {"role": "system", "content": body["instructions"], INSTRUCTIONS: True})
-        return {**body, "messages": messages}
+        found = {**body, "messages": messages}
+        if body.get("tools"):
+            found["tools"] = [_nested(tool) for tool in body["tools"]]
+        return found
 
-    def write(self, body: Chat, messages: list[Chat]) -> Chat:
+    def write(self, body: Chat) -> Chat:
         left_out = ("messages", "input", "instructions")
         written = {name: value for name, value in body.items() if name not in left_out}
         items: list[Json] = []
-        for message in messages:
+        for message in body["messages"]:
             if message.get(INSTRUCTIONS):
                 written["instructions"] = message["content"]
             else:
                 items += _items(message)
+        if body.get("tools"):
+            written["tools"] = [_flat(tool) for tool in body["tools"]]
         return {**written, "input": items}
 
     def said(self, parsed: Json) -> Said | None:
         output = parsed.get("output") if isinstance(parsed, dict) else None
         if not isinstance(output, list) or not all(isinstance(one, dict) for one in output):
             return None
-        return _said(output, cut=parsed.get("status") == "incomplete", usage=parsed.get("usage"))
+        message, finish = _message(output), "stop"
+        if message.get("tool_calls"):
+            finish = "tool_calls"
+        if parsed.get("status") == "incomplete":
+            finish = "length"
+        return Said(message, finish, parsed.get("usage"))
 
     def reply(self, parsed: Chat, found: Split) -> Chat:
         return {**parsed, "output": _items(found.out)}
@@ -65,9 +224,17 @@ class Responses:
         return ResponsesStream(offered)
 
 
-def _said(items: list[Chat], *, cut: bool, usage: Json) -> Said:
-    message = _message(items)
-    return Said(message, "length" if cut else "tool_calls" if message.get("tool_calls") else "stop", usage)
+def _nested(tool: Json) -> Json:
+    """A function as chat completions list it; another tool as it is."""
+    if inside(tool, "type") != "function":
+        return tool
+    return {"function": {name: value for name, value in tool.items() if name != "type"}, RAW: {}}
+
+
+def _flat(tool: Json) -> Json:
+    """The same in this API. Of a function that comes in it would make the schema strict."""
+    function = inside(tool, "function")
+    return {"type": "function", **tool.get(RAW, {"strict": False}), **function} if function else tool
 
 
 def _messages(items: list[Chat]) -> Iterator[Chat]:
@@ -151,7 +318,6 @@ class ResponsesStream:
         self._replies += 1
         self._places: dict[int, int] = {}
         self._calls: set[int] = set()
-        self._items: list[Chat] = []
         self._last: Chat | None = None
 
     def feed(self, event: Json) -> Iterator[Chat]:
@@ -168,7 +334,6 @@ class ResponsesStream:
         elif not isinstance(index, int):
             yield self._out(event)
         elif kind == "response.output_item.done" and isinstance(item, dict):
-            self._items.append(item)
             if _is_call(item):
                 yield from self._called(event, index, item)
             else:
@@ -206,10 +371,7 @@ class ResponsesStream:
         return found
 
     def said(self) -> Said | None:
-        if self._last is None:
-            return None
-        cut = self._last["type"] == "response.incomplete"
-        return _said(self._items, cut=cut, usage=self._last["response"].get("usage"))
+        return Responses().said(inside(self._last, "response"))
 
     def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
         assert self._last is not None

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.leaderboard import check, checker, entries, place, submit
+from robustbench_tc.eval.leaderboard import check, checker, repository, submit
+from robustbench_tc.eval.leaderboard.check import Remark
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Submission
-from robustbench_tc.eval.leaderboard.place import Folder, Hub, Hub as Place
-from robustbench_tc.eval.leaderboard.pulls import Remark
+from robustbench_tc.eval.leaderboard.repository import Folder, Hub, Hub as Place
 from tests.hub import ADA, MALLORY, READER, STRANGER, WRITER
 
 from ...refusals import refuses
@@ -135,7 +135,7 @@ def test_order_and_processes_change_no_byte(
     assert len(many.check(jobs=3).new) == 3
     assert one.files == many.files
     assert many.check(everything=True, jobs=2).entries == 3 and one.files == many.files
-    _, found, dropped = entries.read_entries(Folder(many.folder))
+    _, found, dropped = repository.read_entries(Folder(many.folder))
     assert [entry.submitter for entry in found] == [None] * 3 and not dropped
 
 
@@ -163,7 +163,7 @@ def test_what_does_not_fit_its_files_is_left_out_and_counted(three: Local, tmp_p
     (changed / "submission.yaml").write_text("model: Alpha-3B\nlicence: mit\n")
     (gone / "run.json").unlink()
     (whole / "entry.json").unlink()
-    _, found, dropped = entries.read_entries(Folder(local.folder))
+    _, found, dropped = repository.read_entries(Folder(local.folder))
     assert [entry.run for entry in found] == [str(whole.relative_to(local.folder / "runs"))]
     assert [*dropped.values()] == ["its files are not those that were scored"] * 2
     report = local.check()
@@ -174,7 +174,7 @@ def test_what_does_not_fit_its_files_is_left_out_and_counted(three: Local, tmp_p
 @pytest.mark.parametrize("number", [3, 120])
 def test_entries_are_read_in_five_requests_however_many_there_are(results: Results, number: int) -> None:
     found = made.entries_of(number)
-    files: dict[str, bytes | None] = dict(entries.write_entries(found))
+    files: dict[str, bytes | None] = dict(repository.write_entries(found))
     for entry in found:
         files |= {f"runs/{entry.run}/{name}": entry.run.encode() for name in entry.inputs}
     results.push(files, main=True, token=WRITER)
@@ -212,7 +212,7 @@ def test_a_dataset_folder_is_named_by_its_whole_path(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     Path("made").mkdir()
     submit.init("results", "made", own=["lab/own@v1"])
-    found = entries.read_status(place.open_place("results"))
+    found = repository.read_status(repository.open_place("results"))
     assert (found.dataset, found.own) == (str(tmp_path / "made"), ("lab/own@v1",))
     refuses(
         "nowhere is neither a folder nor a dataset of the Hub", submit.init, "others", "made", live="nowhere"

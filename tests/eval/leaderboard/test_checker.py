@@ -12,10 +12,10 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.audits.again import fresh_rows
 from robustbench_tc.eval import inputs, predictions
-from robustbench_tc.eval.leaderboard import check, checker, entries, flags, submit, verify
+from robustbench_tc.eval.leaderboard import check, checker, flags, repository, submit, verify
 from robustbench_tc.eval.leaderboard.datasets import Datasets, title
 from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Status, Submission, Vouched, parse_status
-from robustbench_tc.eval.leaderboard.place import open_place
+from robustbench_tc.eval.leaderboard.repository import open_place
 from robustbench_tc.eval.leaderboard.submit import publish
 from robustbench_tc.schema import Sample
 from tests.agent_server import serving
@@ -195,7 +195,7 @@ def place(
 @pytest.fixture
 def runs(place: str) -> dict[str, str]:
     """By kind."""
-    return {entry.kind: entry.run for entry in entries.read_entries(open_place(place))[1]}
+    return {entry.kind: entry.run for entry in repository.read_entries(open_place(place))[1]}
 
 
 def tiers(place: str) -> dict[str, Vouched]:

@@ -21,7 +21,7 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval.leaderboard import checker
-from robustbench_tc.eval.leaderboard.child import Exceeded, Limits, in_child
+from robustbench_tc.eval.leaderboard.checker import Exceeded, Limits, in_child
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Refused, Status
 

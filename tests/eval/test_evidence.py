@@ -22,9 +22,8 @@ from robustbench_tc.eval.stats.gate import judge
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.paired import compare as compare_types, compare_delta_lines
-from robustbench_tc.eval.stats.repeats import repeated
 from robustbench_tc.eval.stats.runs import Run, align, read
-from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.eval.stats.summary import repeated, summarise
 from robustbench_tc.eval.stats.values import RETENTIONS, codes_of
 
 from ..refusals import refuses

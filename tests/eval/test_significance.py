@@ -17,7 +17,6 @@ from robustbench_tc.eval.stats.evidence import Answer, answer
 from robustbench_tc.eval.stats.intervals import clopper_pearson
 from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.paired import reasked
-from robustbench_tc.eval.stats.repeats import MOST, repeated
 from robustbench_tc.eval.stats.runs import Run, align, read
 from robustbench_tc.eval.stats.significance import (
     SIGNS,
@@ -30,7 +29,7 @@ from robustbench_tc.eval.stats.significance import (
     signs_p,
     stars,
 )
-from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.eval.stats.summary import MOST, repeated, summarise
 from robustbench_tc.eval.stats.values import codes_of
 
 from .synthetic_runs import Verdict, clean_ids, coin, counted, mcnemar_p, pairs, write_run

@@ -315,11 +315,11 @@ def gaps(outcomes: Outcomes) -> tuple[str, ...]:
     return tuple(lines)
 
 
-# --- repeats: how often one of k answers is right, how often all k are, and how much answers vary -----------
+# --- repeats: how often one of k answers is right, how often all k are, how much answers vary -------------
 #
 # From the counts of right answers per row, over rows that have a verdict in every repeat. For c right of R
-# answers pass@k is 1 − C(R − c, k) / C(R, k) (Chen et al. 2021), pass^k is C(c, k) / C(R, k) (Yao et al. 2024,
-# tau-bench).
+# answers pass@k is 1 − C(R − c, k) / C(R, k) (Chen et al. 2021), pass^k is C(c, k) / C(R, k) (Yao et al.
+# 2024, tau-bench).
 
 MOST = 10
 """k up to which every pass@k is shown; beyond it that of all repeats."""

@@ -22,7 +22,7 @@ from tests.agent_server import serving
 
 from ...refusals import refuses
 from .. import small
-from . import live_runs, made
+from . import made
 from .conftest import RunOf
 
 AGENTS = ("oracle", "name-biased", "gives-up-on-error", "silent")
@@ -85,8 +85,8 @@ def test_a_scripted_agent_is_told_in_live_runs(live_release: Path, data: Dataset
     )
     assert taken.live is not None
     for agent, run in (
-        ("blind-retrier", live_runs.played(tmp_path / "one", taken.live, "blind-retrier")),
-        (None, live_runs.mixed(tmp_path / "two", taken.live)),
+        ("blind-retrier", made.played(tmp_path / "one", taken.live, "blind-retrier")),
+        (None, made.mixed(tmp_path / "two", taken.live)),
     ):
         entry = entry_of(made.as_handed_in(run, tmp_path / f"in-{agent}"), taken)
         assert [flag.of for flag in entry.flags] == ([] if agent is None else [agent])
@@ -186,7 +186,7 @@ def place(
     submit.init(str(folder), data.core.name, live=str(live_release))
     live = Datasets.of_status(Status(dataset=data.core.name, live=str(live_release))).live
     assert live is not None
-    for run in (local_run_of("name-biased"), live_runs.played(folder.parent / "live", live, "oracle")):
+    for run in (local_run_of("name-biased"), made.played(folder.parent / "live", live, "oracle")):
         submit.submit(run, str(folder), Submission(model="Alpha-3B"))
     assert len(check.Checker(str(folder)).check().new) == 2
     return str(folder)
@@ -239,7 +239,7 @@ def test_a_run_that_is_repeated_is_reproduced(
         by="ann",
     )
     # Each of the six tasks has one row that the liar alone gets right: the oracle leaves a lost answer open.
-    other = live_runs.played(tmp_path / "liar", live, "liar")
+    other = made.played(tmp_path / "liar", live, "liar")
     refuses(
         r"0\.273 here, 0\.000 submitted, p = 0\.031",
         verify.verify,
@@ -248,7 +248,7 @@ def test_a_run_that_is_repeated_is_reproduced(
         repeated=other,
         by="ann",
     )
-    same = live_runs.played(tmp_path / "same", live, "oracle")
+    same = made.played(tmp_path / "same", live, "oracle")
     live_done = verify.verify(place, runs["live"], repeated=same, by="ann")
     assert tiers(place) == {runs["core"]: done, runs["live"]: live_done}
 

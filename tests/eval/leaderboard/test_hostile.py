@@ -25,7 +25,7 @@ from robustbench_tc.eval.leaderboard.checker import Exceeded, Limits, in_child
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Refused, Status
 
-from . import live_runs, made
+from . import made
 from .conftest import RunOf
 
 Json = Any
@@ -386,7 +386,7 @@ def both(release: Path, live_release: Path) -> Datasets:
 def live_run(both: Datasets, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert both.live is not None
     folder = tmp_path_factory.mktemp("live-runs")
-    return made.as_handed_in(live_runs.mixed(folder, both.live), folder / "handed-in")
+    return made.as_handed_in(made.mixed(folder, both.live), folder / "handed-in")
 
 
 def judged(folder: Path, data: Datasets) -> Entry | Refused:

@@ -1,4 +1,4 @@
-"""Run folders as they lie in a results repository, also live ones, of scripted agents; entries without a run."""
+"""Run folders as they lie in a results repository, live ones too, of scripted agents; entries without a run."""
 
 import shutil
 from contextlib import nullcontext
@@ -18,7 +18,7 @@ from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.checker import CONDITIONS
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
 from robustbench_tc.eval.leaderboard.submit import publish
-from robustbench_tc.eval.live import inputs, prompts
+from robustbench_tc.eval.live import inputs, prompts as live_prompts
 from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.eval.record import Settings, start
 from robustbench_tc.eval.scripted import Scripted
@@ -243,7 +243,7 @@ def played(
         mode=mode,  # type: ignore[arg-type]
         backend="openai",
         decoding={"temperature": 0.0},
-        prompt_version=prompts.version(),
+        prompt_version=live_prompts.version(),
         repeat=repeat,
         defend=defend,
     )

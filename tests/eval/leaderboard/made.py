@@ -1,4 +1,4 @@
-"""Run folders as they lie in a results repository, live ones too, of scripted agents; entries without a run."""
+"""Run folders as they lie in a results repository, live ones too, of scripted agents; entries without any."""
 
 import shutil
 from contextlib import nullcontext

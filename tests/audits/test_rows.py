@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from robustbench_tc.audits.checks import HOLDS, verdict
 from robustbench_tc.audits.hygiene import schemas
 from robustbench_tc.audits.hygiene.leaves import Leaf
-from robustbench_tc.audits.hygiene.texts import Flagged, Texts, known
+from robustbench_tc.audits.hygiene.texts import Flagged, Texts, finds, known
 from robustbench_tc.audits.invariants import allowed
 from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.audits.rows import NewTool, RowChecks
@@ -235,17 +235,17 @@ def test_golden_answers_other_than_the_diff_says_are_not_explained(place: str) -
 BOLD, TWICE = "Book <b>two</b> seats.", "Book <b>two</b> seats, and <b>two</b> more."
 
 
-def flagged(texts: Texts, text: str) -> Flagged:
-    return Flagged("query", text, texts.finds(Leaf(text)))
+def flagged(text: str) -> Flagged:
+    return Flagged("query", text, finds(Leaf(text)))
 
 
 def test_what_the_clean_row_holds_as_often_is_not_brought_in() -> None:
     texts = Texts(frozenset())
-    before = known([flagged(texts, BOLD)], BOLD)
+    before = known([flagged(BOLD)], BOLD)
     assert before.texts == {BOLD}
-    assert [find.rule for _, find in texts.brought_in([flagged(texts, f"Hi. {BOLD}")], before)] == []
-    assert {find.rule for _, find in texts.brought_in([flagged(texts, TWICE)], before)} == {"markup"}
-    assert list(texts.brought_in([flagged(texts, BOLD)], known([], ""))) != []
+    assert [find.rule for _, find in texts.brought_in([flagged(f"Hi. {BOLD}")], before)] == []
+    assert {find.rule for _, find in texts.brought_in([flagged(TWICE)], before)} == {"markup"}
+    assert list(texts.brought_in([flagged(BOLD)], known([], ""))) != []
 
 
 # --- Schemas of tools

@@ -33,12 +33,11 @@ from robustbench_tc.schema import (
 )
 
 from . import answerable
-from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
 from .report import add, merge
 from .sources import rlla
 from .sources.rlla import Dropped, RllaFiles, RllaRow
-from .toolrl_spec import TrainingSpec
+from .toolrl_spec import Draws, Outcome, TrainingSpec, Version, offers
 
 DONORS = 512
 """Distinct tools of the first train rows that may lend wrong parameters where a registry has none to lend."""

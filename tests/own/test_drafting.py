@@ -1,18 +1,21 @@
-"""`rbtc cases draft`: what tools propose, unreviewed, in a file that `rbtc build --cases` takes."""
+"""`rbtc cases draft`: what tools propose, unreviewed, in a file that `rbtc build --cases` takes; and how
+it is decided about: by the words that are offered, whole or by their letter, and by no others."""
 
 import json
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from robustbench_tc import api
 from robustbench_tc.own import drafting, yaml
 from robustbench_tc.own.desk import desk
 from robustbench_tc.own.drafting import Sampler
 from robustbench_tc.own.read import Checker, read_cases
+from robustbench_tc.own.reviewing import Reviewing, ask_all
 from robustbench_tc.own.tools import parse_tools
 
 from ..loopback import TOO_LONG, LoopbackServer
@@ -163,3 +166,31 @@ def test_a_models_requests_are_taken_and_a_reply_that_is_none_leaves_the_schemas
     ]
     assert "the tool wants integer" in mine[1]["problem"]
     refuses("--base-url says where a model is", api.draft_cases, [], tmp_path / "no", base_url=server.url)
+
+
+CASES = """version: 1
+tools: [tools.json]
+cases:
+- {id: one, request: Ping it., expect: [{call: ping}], proposed_by: me}
+"""
+DECIDING = {"a": "accepted", "accept": "accepted", "d": "dropped", "drop": "dropped"}
+LEAVING = ("s", "skip", "q", "quit")
+
+
+@given(typed=st.one_of(st.text(max_size=8), st.sampled_from([*DECIDING, *LEAVING]).map(str.upper)))
+@example(typed="")
+@example(typed="add")
+@example(typed="do not")
+@settings(max_examples=150, deadline=None)
+def test_no_other_word_decides(typed: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cases.yaml"
+        path.write_text(CASES)
+        path.with_name("tools.json").write_text('[{"name": "ping", "description": "Pings."}]')
+        found, words = Reviewing(path, by="me"), iter([typed, None])
+        ask_all(found, lambda question: next(words), lambda line: None)
+        left = next(words, "asked twice")
+        (case,) = found.cases
+    word = typed.lower()
+    assert case.status == DECIDING.get(word, "open")
+    assert (left is None) == (word in DECIDING or word in LEAVING), "else it is asked again, until the end"

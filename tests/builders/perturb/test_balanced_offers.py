@@ -15,7 +15,6 @@ from robustbench_tc import seeding, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.invariants.base import is_for
 from robustbench_tc.builders.build import BuildSpec, prepare
-from robustbench_tc.builders.draws import offers
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.balanced import offer_in
 from robustbench_tc.builders.perturb.moot import kinds
@@ -23,6 +22,7 @@ from robustbench_tc.builders.perturb.offers import annotation
 from robustbench_tc.builders.perturb.swapped import SWAPPED
 from robustbench_tc.builders.plan import Plan, Skip
 from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.toolrl_spec import offers
 from robustbench_tc.eval.agents import POLICIES, try_blind
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Call, Sample, Tool, dumps

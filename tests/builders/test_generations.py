@@ -1,5 +1,5 @@
-"""`generations.jsonl`: everything a generator said is kept, and a build can be made again from it alone. One of
-another language's texts is generated, accepted or refused with a reason, stored and replayed."""
+"""`generations.jsonl`: everything a generator said is kept, and a build can be made again from it alone. One
+of another language's texts is generated, accepted or refused with a reason, stored and replayed."""
 
 import asyncio
 import json

@@ -117,7 +117,8 @@ def test_a_tool_that_lacks_a_parameter_is_written_in_upstreams_words(tmp_path: P
     ]
     made.write(tmp_path, train, [made.ferry_row(9_000)])
     made_from(tmp_path, tmp_path / "out", configs=("full",), types=("CD_moot", "TD_moot"))
-    whole: dict[str, Any] = {**made.FERRY}["parameters"]
+    ferry: dict[str, Any] = made.FERRY
+    whole = ferry["parameters"]
     parts = [json.dumps({name: whole[name]}) for name in whole]
     found = rows(tmp_path / "out", "full")
     assert len(found) == 8

@@ -59,9 +59,10 @@ def tool_files() -> dict[str, bytes]:
         [],
         "object",
     )
+    names: tuple[Any, ...] = ("", " ", 7, None, [], {})
     values: dict[str, Any] = {
         **{f"parameters {json.dumps(one)[:40]}": [TOOL | {"parameters": one}] for one in schemas},
-        **{f"the name {one!r}": [TOOL | {"name": one}] for one in ("", " ", 7, None, [], {})},
+        **{f"the name {one!r}": [TOOL | {"name": one}] for one in names},
         "no name": [{"parameters": {}}],
         "a description that is a list": [TOOL | {"description": ["x"]}],
         "two schemas": [TOOL | {"input_schema": {}}],

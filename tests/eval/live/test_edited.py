@@ -36,6 +36,7 @@ WORLD = str(purses.FILE)
 TASK: dict[str, tuple[dict[str, Any], str]] = {
     "state is a text": ({"initial_state": "x"}, "opens no world"),
     "state is null": ({"initial_state": None}, "opens no world"),
+    "a fault": ({"fault": Fault(At(write=1), "silent_no_op")}, "a clean row has no fault"),
     "no turns": ({"turns": ()}, "no turns"),
     "no gold": ({"golden_calls": ()}, "golden_calls for 0"),
     "silent user": ({"turns": (Turn(()),), "golden_calls": ((),)}, "needs messages of the user"),

@@ -12,9 +12,9 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
-from robustbench_tc import schema, sources, taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import LiveRow, Sample
+from robustbench_tc.schema import LiveRow, Sample, fingerprint
 
 Row = TypeVar("Row", Sample, LiveRow)
 
@@ -69,7 +69,7 @@ class Data(msgspec.Struct, Generic[Row], frozen=True, kw_only=True, dict=True):
 
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, digest) pairs: equal for equal rows in any order."""
-        return schema.fingerprint(sorted(self.hashes.items()))
+        return fingerprint(sorted(self.hashes.items()))
 
     def select(self, selection: Selection) -> tuple[Row, ...]:
         """The selected rows, in the dataset's order.

@@ -19,8 +19,7 @@ import msgspec
 from robustbench_tc.schema import Call, Ended, LiveRow, Sample, Step
 
 from . import wire
-from .defend import chain
-from .defend.chain import Asking, Request, Said
+from .defend.chain import Asking, Request, Said, finished, reply
 from .live.carrying_out import CarryingOut
 from .live.world_env import World
 from .prompts import OURS, Prompts
@@ -35,7 +34,7 @@ an answer depends on in the row, `wording` a version of the texts it is asked in
 `Settings.prompt_version`; `tools` are those that the speaker is shown: native calls bear their names. `scene`
 is this moment for defences, `ask` one of its requests as it goes over the wire, `noted` an answer as it is
 written down. `take`: the reply of this moment, made of several answers, counts; it may return calls that a
-world has to carry out before the next moment, and `add` is told what came of them.
+world has to carry out before the next moment, and whose `add` is told what came of them.
 """
 
 
@@ -95,7 +94,8 @@ class Dialogue:
         self._advance(answer)
 
     def done(self, steps: Sequence[Step]) -> None:
-        """Takes what came of the calls that waited."""
+        """Takes what came of the calls that waited for a world."""
+        assert isinstance(self.env, World)
         self.env.add(steps)
         self._next_moment()
 
@@ -106,7 +106,7 @@ class Dialogue:
         self.number += 1
         self._asked = []
         self._scene = self.env.scene()
-        self._steps: Asking = chain.reply(self.env.chain, self._scene)
+        self._steps: Asking = reply(self.env.chain, self._scene)
         self._advance(None)
 
     def _advance(self, answer: Answer | None) -> None:
@@ -119,7 +119,7 @@ class Dialogue:
             said: Said = end.value
         self._request = None
         if self.env.chain:
-            said = chain.finished(said, self._scene, self._asked, repeat=self.repeat, number=self.number)
+            said = finished(said, self._scene, self._asked, repeat=self.repeat, number=self.number)
         self.doing = self.env.take(said, self._asked)
         if self.doing is None:
             self._next_moment()

@@ -13,13 +13,12 @@ from typing import cast, get_args
 
 import msgspec
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json, Prediction, Sample, Status
+from robustbench_tc.schema import Json, Prediction, Sample, Status, dumps
 from robustbench_tc.shown import Line, Part
 
 from . import predictions
-from .data import Selection
 from .inputs import Dataset
 from .paper_layout import decoded, identity, lines_of
 from .record import Mode, RunFolder, Settings, start
@@ -134,7 +133,6 @@ def import_run(
         backend="import",
         decoding={},
         prompt_version="unknown",
-        selection=Selection(),
         repeat=1 + max(one.repeat for one in found),
     )
     folder = start(out, dataset, settings, len(found))
@@ -153,7 +151,7 @@ def _theirs(
     if not isinstance(answer, dict):
         raise UserError(f"{where}: no prediction in it; is this a file of data?")
     raw, said = answer.get("raw_output"), answer.get("error")
-    text = raw if isinstance(raw, str) else "" if raw is None else schema.dumps(raw)
+    text = raw if isinstance(raw, str) else "" if raw is None else dumps(raw)
     status: Status = "ok"
     if said:
         word = str(said).partition(":")[0]
@@ -191,5 +189,5 @@ def _native(call: Json, number: int) -> dict[str, Json]:
     found = call if isinstance(call := decoded(call), dict) else {}
     inner: dict[str, Json] = found["function"] if isinstance(found.get("function"), dict) else found
     arguments = inner.get("parameters", inner.get("arguments", {}))
-    text = arguments if isinstance(arguments, str) else schema.dumps(arguments)
+    text = arguments if isinstance(arguments, str) else dumps(arguments)
     return {"id": str(found.get("id") or f"call_{number}"), "name": str(inner.get("name")), "arguments": text}

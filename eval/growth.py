@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json
+from robustbench_tc.io.numbers import counted
+from robustbench_tc.schema import Json, dumps
 
 from .data import Data, Selection
 
@@ -52,10 +52,9 @@ def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:
     here, repeats = settings.selection, settings.repeat
     before, asked = _ids(data, there), _ids(data, [here])
     if repeats > repeat and (others := len(before - asked)):
-        more = f"{others} other row{'s' * (others != 1)}"
         raise UserError(
-            f"{where} holds {more} than those selected here, and asks all equally often: for "
-            f"--repeat {repeats} select them too, or take another --out with --reuse {where}"
+            f"{where} holds {counted(others, 'other row')} than those selected here, and asks all equally "
+            f"often: for --repeat {repeats} select them too, or take another --out with --reuse {where}"
         )
     whole, most = before | asked, max(repeat, repeats)
     notes = []
@@ -75,7 +74,7 @@ def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:
 
 
 def _size(ids: frozenset[str], repeat: int) -> str:
-    rows = f"{len(ids)} row" + "s" * (len(ids) != 1)
+    rows = counted(len(ids), "row")
     return rows if repeat == 1 else f"{rows} × {repeat}"
 
 
@@ -119,5 +118,5 @@ def _flat(settings: "Settings", ignored: Sequence[str]) -> dict[str, Json]:
 
 
 def _shown(value: Json) -> str:
-    text = "not set" if value is None else schema.dumps(value)
+    text = "not set" if value is None else dumps(value)
     return text if len(text) <= 80 else text[:77] + "…"

@@ -21,13 +21,12 @@ from typing import Any, Literal, NoReturn, Self, cast
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Stats, Store
 from robustbench_tc.llm.store import read_lines
-from robustbench_tc.schema import ASKED_AGAIN, Json, Status
+from robustbench_tc.schema import ASKED_AGAIN, Json, Status, dumps
 
 from . import growth
 from .agents.blind import TypeFigures
@@ -59,9 +58,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decoding: dict[str, Json]
     """Parameters as asked for; what an endpoint does not take is listed in its session's `left_out`."""
     prompt_version: str
-    selection: Selection
+    selection: Selection = Selection()
     """The first of the run's selections; a grown run may have others (`RunRecord.also`)."""
-    repeat: int
+    repeat: int = 1
     """How often every row is asked."""
     system: str | None = None
     """A text of the user's in front of every system message."""
@@ -105,7 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             what = (*what, wording)
         if self.defend:
             what = (*what, "defend", self.defend, further)
-        return hashlib.sha256(schema.dumps(what).encode()).hexdigest()[:32]
+        return hashlib.sha256(dumps(what).encode()).hexdigest()[:32]
 
 
 class Session(Stats, kw_only=True):
@@ -315,14 +314,8 @@ class RunFolder:
             )
         return cls(path, record)
 
-    @classmethod
-    def discard(cls, path: Path, *, discard_changes: bool = False) -> None:
-        """Removes a run. UserError where the folder holds anything else (`io.folders`)."""
-        cls.open(path)  # says what it is instead
-        folders.remove_dir(path, kind="run", discard_changes=discard_changes)
 
-
-open_run, check_place, discard = RunFolder.open, RunFolder.check_place, RunFolder.discard
+open_run, check_place = RunFolder.open, RunFolder.check_place
 
 
 def default_place(model: str, mode: Mode, suffix: str = "", *, live: bool = False) -> Path:

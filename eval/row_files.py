@@ -12,13 +12,12 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc import schema, taxonomy
-from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import Workers
+from robustbench_tc import taxonomy
+from robustbench_tc.compute.parallel import Workers, map_ordered
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import read as read_book
-from robustbench_tc.schema import Sample, Tool
+from robustbench_tc.schema import Sample, Tool, fingerprint, written_hash
 
 from .agents import blind
 from .agents.blind import TypeFigures
@@ -53,7 +52,7 @@ class RowFiles:
         self._places: dict[str, int] = {}
         self._anchors, self._hashes = array("q"), array("Q")
         clean: dict[str, int] = {}
-        found = parallel.map_ordered(_identities, self._groups, Workers(num_proc=num_proc))
+        found = map_ordered(_identities, self._groups, Workers(num_proc=num_proc))
         for group, table in zip(self._groups, found, strict=True):
             self._firsts.append(len(self._anchors))
             for one, clean_id, code, digest in zip(*table.to_pydict().values(), strict=True):
@@ -89,7 +88,7 @@ class RowFiles:
     def fingerprint(self) -> str:
         """As that of an `inputs.Dataset` with the same rows."""
         places = self._places
-        return schema.fingerprint((one, f"{self._hashes[places[one]]:016x}") for one in sorted(places))
+        return fingerprint((one, f"{self._hashes[places[one]]:016x}") for one in sorted(places))
 
     def take(self, ids: Iterable[str]) -> pa.Table:
         """The rows with these ids, and the clean rows that they are judged against; each once."""
@@ -122,5 +121,5 @@ def _identities(group: Group) -> pa.Table:
             table = file.read_row_group(group.number, columns=_HASHED)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(f"{group.file} is not as a build writes it: {error}") from None
-    hashes = [schema.written_hash(row) for row in table.to_pylist()]
+    hashes = [written_hash(row) for row in table.to_pylist()]
     return table.select(_IDENTITY).append_column("hash", pa.array(hashes, pa.string()))

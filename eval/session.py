@@ -20,12 +20,14 @@ from . import growth, predictions, probe
 from .data import Selection
 from .dialogue import begin
 from .inputs import Dataset
-from .journal import Journal, Lines, replay
+from .journal import Journal, Lines, finished, replay, taken
 from .live import episodes
 from .live.inputs import LiveData
+from .live.world_env import World
 from .prompts import OURS, Prompts, wording
 from .record import RunFolder, Session, Settings, open_run
-from .run import Asked, FirstReplies, Progress, Runner, Sharing
+from .run import Asked, Progress, Runner, Sharing, Watch, has_worked
+from .scripted import Scripted
 from .speakers import ModelSpeaker
 from .who import Opening
 
@@ -35,12 +37,10 @@ def spent(journal: Store, price: tuple[float, float] | None) -> float:
     journal."""
     if price is None:
         return 0.0
-    whole = 0.0
-    for _, line in read_lines(journal.path):
-        if not line.get("reused") and not line.get("shared"):
-            whole += (line.get("prompt_tokens") or 0) * price[0]
-            whole += (line.get("completion_tokens") or 0) * price[1]
-    return whole / 1e6
+    asked, said = price
+    lines = (one for _, one in read_lines(journal.path) if not one.get("reused") and not one.get("shared"))
+    tokens = ((one.get("prompt_tokens") or 0, one.get("completion_tokens") or 0) for one in lines)
+    return sum(sent * asked + got * said for sent, got in tokens) / 1e6
 
 
 def run(
@@ -61,7 +61,7 @@ def run(
 
     `selection`: what is asked of the run's rows, by default the first that it was begun with. `words`: of
     prompt mode; `worlds`: by the name that live rows have; `first`: whose first replies may stop the session
-    (`first_replies`); `ask_first`: whether a server is asked the first
+    (`run.Watch`); `ask_first`: whether a server is asked the first
     questions of `rbtc probe` before any row, once a run; `say` gets what fails.
     Raises UserError where it cannot go on; the folder is then good for another start.
     """
@@ -90,6 +90,7 @@ def run(
             folder.save()
             # A limit of cost is one of the run: what earlier sessions spent counts.
             earlier = stats.cost = spent(journal, price)
+            worked = first is not None and has_worked(first, settings, journal, data.by_id)
             model = opened.speaker if isinstance(opened.speaker, ModelSpeaker) else None
 
             def tell(state: Progress) -> None:
@@ -105,7 +106,7 @@ def run(
                 worlds=hosted,
                 kinds=worlds,
                 sharing=Sharing(journal, stats) if settings.shares and model is not None else None,
-                first=first and FirstReplies(first, settings, journal, data.by_id),
+                watch=Watch(2 * opened.at_once, first, worked=worked),
                 progress=tell,
             )
             try:
@@ -152,13 +153,25 @@ def take_back(folder: RunFolder, data: Dataset | LiveData) -> None:
 def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None:
     """Writes what the journal has all answers of, as predictions or episodes, and totals."""
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
+    done = finished(journal, rows, settings)
     if isinstance(data, LiveData):
-        episodes.leave(folder, episodes.of(journal, rows, settings))
+        episodes.leave(folder, (one.env.episode(one.repeat) for one in done if isinstance(one.env, World)))
     else:
-        predictions.leave(folder, predictions.of(journal, rows, data.hashes, settings))
+        predictions.leave(
+            folder,
+            (
+                predictions.combine(one.env.row, data.hashes[one.env.row.id], settings, *one.env.answers)
+                for one in done
+                if isinstance(one.env, Scripted)
+            ),
+        )
 
 
 # --- answers of other runs ----------------------------------------------------------------------------
+
+
+SAID = ("text", "tool_calls", "results")
+"""What two lines of equal dialogues have in common."""
 
 
 def check_reuse(runs: Sequence[Path], settings: Settings, out: Path) -> None:
@@ -185,22 +198,20 @@ def reuse(folder: RunFolder, data: Dataset | LiveData, selection: Selection, run
         return
     settings, record, rows = folder.record.settings, folder.record, data.select(selection)
     with folder.journal() as journal:
-        ours = Lines.of(journal.path)
+        ours = Lines(journal.path)
         for path in runs:
-            theirs = Lines.of(open_run(path).journal_path)
-            taken: dict[str, dict[str, Json]] = {}
+            theirs = Lines(open_run(path).journal_path)
+            new: dict[str, dict[str, Json]] = {}
             for row in rows:
                 for repeat in range(settings.repeat):
-                    found = Lines(theirs.path, theirs.lines)
-                    replay(found, begin(row, settings, repeat))
-                    for key in found.read:
-                        if key not in ours.lines:
-                            taken[key] = theirs.lines[key] | {"id": row.id, "reused": True}
-                        elif _said(ours.lines[key]) != _said(theirs.lines[key]):
+                    for key in taken(theirs, begin(row, settings, repeat)):
+                        if key not in ours:
+                            new[key] = theirs[key] | {"id": row.id, "reused": True}
+                        elif any(ours[key].get(one) != theirs[key].get(one) for one in SAID):
                             break  # what follows is of another dialogue
-            journal.extend(taken)
-            ours.lines.update(taken)
-            answers = sum("results" not in line for line in taken.values())
+            journal.extend(new)
+            ours.update(new)
+            answers = sum("results" not in line for line in new.values())
             record.reused[str(path)] = record.reused.get(str(path), 0) + answers
             folder.notes.append(f"reused {answers} answers of {path}")
         left = sum(
@@ -209,7 +220,3 @@ def reuse(folder: RunFolder, data: Dataset | LiveData, selection: Selection, run
         )
         folder.notes.append(f"{left} of {len(rows)} rows are left to ask")
     folder.save()
-
-
-def _said(line: dict[str, Json]) -> Json:
-    return line.get("text"), line.get("tool_calls"), line.get("results")

@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.compute.parallel import SERIAL, Workers, on_ray
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import (
     Client,
@@ -24,9 +23,9 @@ from robustbench_tc.llm import (
     over_http,
     parse_endpoint,
 )
-from robustbench_tc.llm.ray import on_actors
+from robustbench_tc.llm.balance import on_actors
 
-from . import agents, defend as defences, models, record, request_settings
+from . import agents, defend as defences, models, record
 from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
 from .data import Selection
 from .defend.chain import Defence, shown
@@ -36,7 +35,7 @@ from .live import defended, prompts as live_prompts
 from .live.agents import AGENTS as SCRIPTED
 from .live.inputs import LiveData
 from .prompts import OURS, Prompts, rlla as rlla_prompts
-from .request_settings import RequestOptions, RequestSettings
+from .request_settings import RequestOptions, RequestSettings, headers as headers_of, settle
 from .run import Asked
 from .speakers import ModelSpeaker, ReferenceAgent, ScriptedAgent
 from .vllm import VLLMTransport, check_takes
@@ -118,7 +117,7 @@ async def _client(
 ) -> AsyncIterator[Opened]:
     """A model behind what `wire` opens, which gets the module `ray` or None; `waiting`: times `at_once`
     requests are sent."""
-    with parallel.on_ray(effort.workers) as ray:
+    with on_ray(effort.workers) as ray:
         async with Client(
             spec,
             wire=wire(ray=ray),
@@ -284,7 +283,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             checkpoint=name if self.name else None,
             mode=record.mode_of(mode or models.mode_of(name)),
             backend="agent" if live and self.agent else found[0].provider,
-            settings=request_settings.settle(entry, options, self.agent),
+            settings=settle(entry, options, self.agent),
             endpoints=found,
             agent=self.agent,
             asked="model" if self.early_stop and self.agent is None and not live else None,
@@ -312,7 +311,7 @@ def endpoints(
     model: str | None, base_url: Names, agent: str | None, backend: Engine, options: RequestOptions
 ) -> list[Endpoint]:
     """The addresses that are asked. Raises UserError."""
-    headers = request_settings.headers(options)
+    headers = headers_of(options)
     base_urls = (base_url,) if isinstance(base_url, str) else base_url
     if agent is not None:
         if (model, [*base_urls], backend) != (None, [], "openai"):

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from robustbench_tc.schema import Call, Sample
+from robustbench_tc.schema import Call, Json, Sample
 
 from ..record import Answer
 
@@ -100,23 +100,24 @@ class Defence(NamedTuple):
 Chain = Sequence[Defence]
 
 
+def total(answers: Sequence[Answer], name: str) -> Json:
+    """The sum of a field that not every answer has; None where none has it."""
+    there = [value for one in answers if (value := getattr(one, name)) is not None]
+    return sum(there) if there else None
+
+
 def finished(said: Said, scene: Scene, asked: Sequence[Answer], *, repeat: int, number: int) -> Said:
     """What a moment ends with: the reply that counts, whether it calls, and the tokens and the time of all
     requests `asked`."""
-
-    def total(name: str) -> int | None:
-        there = [value for one in asked if (value := getattr(one, name)) is not None]
-        return sum(there) if there else None
-
     calls = said.answer.status == "ok" and bool(scene.read(scene.row, said.answer))
     answer = msgspec.structs.replace(
         said.answer,
         repeat=repeat,
         number=number,
         has_call=calls,
-        prompt_tokens=total("prompt_tokens"),
-        completion_tokens=total("completion_tokens"),
-        latency_s=total("latency_s"),
+        prompt_tokens=total(asked, "prompt_tokens"),
+        completion_tokens=total(asked, "completion_tokens"),
+        latency_s=total(asked, "latency_s"),
         retries=sum(one.retries for one in asked),
     )
     return Said(answer, said.inner)

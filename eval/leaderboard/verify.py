@@ -29,10 +29,10 @@ from robustbench_tc.eval.who import Effort, Named
 from robustbench_tc.io.numbers import number, p_value
 from robustbench_tc.schema import Prediction, Sample
 
-from . import boards, checker, checks, entries, live
+from . import boards, checker, checks, live, repository
 from .datasets import Datasets
 from .entry import Entry, Refused, Status, Vouched, parse_status
-from .place import STATUS, open_place
+from .repository import STATUS, open_place
 from .submit import prepare
 
 LEVEL = 0.05
@@ -66,7 +66,7 @@ def verify(
     if (repeated is None) == (not base_url):
         raise UserError("name the repeated run with --repeated, or an endpoint with --base-url")
     there = open_place(place)
-    status, found, dropped = entries.read_entries(there)
+    status, found, dropped = repository.read_entries(there)
     entry = next((one for one in found if one.run == run), None)
     if entry is None:
         raise UserError(f"{place} has no entry of {run}: {dropped.get(run, 'there is no such run')}")
@@ -74,7 +74,7 @@ def verify(
     if entry.fingerprint not in data.fingerprints:
         raise UserError(f"{run} is of version {entry.version} of {entry.dataset}: name it with --dataset")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = entries.fetch(there, run, entries.runs(there.files())[run], Path(temporary))
+        folder = repository.fetch(there, run, repository.runs(there.files())[run], Path(temporary))
         if repeated is not None:
             reason = _repeated(entry, folder, repeated, data, Path(temporary, "again"))
         else:
@@ -142,10 +142,10 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
             both = before.keys() & now.keys()
             if not both:
                 raise UserError(f"{repeated} has a verdict on no faulted episode that {entry.run} has one on")
-            same = reasked(
+            submitted, here, change = reasked(
                 [(before[k].clean_id, before[k].success or 0, bool(now[k].success)) for k in both], 1
             )
-            p, submitted, here = same.p, same.submitted, same.again
+            p = change.p or 0.0
         else:
             assert entry.core is not None and made.core is not None
             p = boards.p_of(entry, made) or 0.0
@@ -181,7 +181,7 @@ def _endpoint(
             f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --repeated"
         )
     settings = checks.read_record(folder / checker.RECORD).settings
-    rows = next(one for one in data.rows if one.digest == entry.fingerprint)
+    rows = next(one for one in data.rows if one.fingerprint() == entry.fingerprint)
     if not (work / "rows").is_dir():
         said("building rows that nobody has seen")
         from robustbench_tc.audits.again import fresh_rows  # a Space has no audits, and does not ask
@@ -219,12 +219,13 @@ def _endpoint(
     submitted = right(checks.read_rows(folder / checker.PREDICTIONS, Prediction, most), rows)
     again = right(predictions.read(run.folder.answers_path), fresh)
     asked = [rows.by_id[one] for one in ids]
-    compared = reasked([(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat)
-    figures = (
-        f"{compared.rows} rows in new words, accuracy {number(compared.again)} there, "
-        f"{number(compared.submitted)} submitted, "
-        f"difference {number(compared.low)} to {number(compared.high)}"
+    before, now, change = reasked(
+        [(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat
     )
-    if not compared.fits:
+    figures = (
+        f"{change.n} rows in new words, accuracy {number(now)} there, {number(before)} submitted, "
+        f"difference {number(change.low)} to {number(change.high)}"
+    )
+    if not change.low <= 0 <= change.high:
         raise UserError(f"the endpoint does not match {entry.run} on {figures}; it stays as it is")
     return f"endpoint asked: {figures}"

@@ -6,7 +6,7 @@ results, but the texts, the tokens and how an episode ended stand in no world.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,14 +25,6 @@ from . import prompts
 from .world_env import World
 
 Row = TypeVar("Row", bound=msgspec.Struct)
-
-
-def of(journal: Journal, rows: Sequence[LiveRow], settings: Settings) -> Iterator[Episode]:
-    """The episodes that the journal has to their end: rows in order, repeats of a row together."""
-    for row in rows:
-        for repeat in range(settings.repeat):
-            if (found := kept(journal, row, settings, repeat)) is not None:
-                yield found
 
 
 def kept(journal: Journal, row: LiveRow, settings: Settings, repeat: int) -> Episode | None:

@@ -10,7 +10,6 @@ from robustbench_tc.schema import Call, LiveRow, LiveTool, dumps
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..data import Selection
 from ..dialogue import Dialogue
 from ..record import Answer, Settings
 from ..row_view import described
@@ -34,7 +33,7 @@ def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: 
     question, None at the end of the input."""
     settings = Settings(
         fingerprint="", model="person", mode="fc", backend="person", decoding={},
-        prompt_version=prompts.version(), selection=Selection(), repeat=1,
+        prompt_version=prompts.version(),
     )  # fmt: skip
     env, worlds = World(row, settings), Worlds()
     dialogue, stage = Dialogue(env, settings), Stage(row, worlds, world)

@@ -126,7 +126,7 @@ def test_hard_schemas_are_drafted_within_bounds(said: str, tmp_path: Path) -> No
 
 
 def test_hostile_tools_files_are_one_line_or_a_draft(tmp_path: Path) -> None:
-    for number, (said, data) in enumerate(tool_files()):
+    for number, (said, data) in enumerate(tool_files().items()):
         (path := tmp_path / f"{number}.json").write_bytes(data)
         code, out, err = outcome("cases", "draft", str(path), "--out", str(tmp_path / f"out{number}"))
         assert SECRET not in out + err

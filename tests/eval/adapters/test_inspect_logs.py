@@ -173,8 +173,8 @@ def test_keys_of_ones_own(tmp_path: Path) -> None:
 
     found = compared(tmp_path, rows("realistic_typos"), rows("none"), "clean_id=question", "type=condition")
     assert found.overall["clean"].only_b == 0
-    assert found.types[0].type_code == "realistic_typos" and found.types[0].pair.only_b == 8
-    assert found.types[0].pair.p == pytest.approx(2 * 0.5**8, abs=1e-12)
+    assert [*found.types] == ["realistic_typos"] and found.types["realistic_typos"].only_b == 8
+    assert found.types["realistic_typos"].p == pytest.approx(2 * 0.5**8, abs=1e-12)
     # Epochs are repeats of one sample: they never count as further pairs.
     twice = [{**one, "epoch": epoch} for one in rows("none") for epoch in (1, 2)]
     assert compared(tmp_path, twice, twice, "clean_id=question", "type=condition").overall["clean"].n == 8

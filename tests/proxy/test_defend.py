@@ -124,15 +124,6 @@ def test_a_defence_sees_the_tools_that_the_door_adds(defend: tuple[str, ...], tm
     assert [call["name"].split("__")[-1] for call in line.held] == ["refund_Budget"]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_reply_goes_out_once_the_door_has_asked_on_three_times(stream: bool) -> None:
-    empty = ("refund", "{}")
-    script = Script(chat_reply([empty]))
-    with door(script, with_defences(Plan(), *["schema"] * 5)) as (client, _):
-        assert calls(ask(client, ASKED, stream=stream)["choices"][0]["message"]) == [empty]
-    assert len(script.bodies) == 4
-
-
 @pytest.mark.parametrize("word", ["retry", "vote:3", "namespace:error"])
 def test_what_cannot_stand_behind_a_door_is_refused(word: str, tmp_path: Path) -> None:
     plan = with_defences(Plan(), word)

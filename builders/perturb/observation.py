@@ -2,16 +2,15 @@
 
 import random
 from collections.abc import Iterator
-from typing import ClassVar, Literal
 
 import msgspec
 
 from robustbench_tc.schema import Change, Sample, Tool
-from robustbench_tc.taxonomy import Pack, Rows
+from robustbench_tc.taxonomy import Rows
 
 from .base import (
-    Case,
     Context,
+    Facts,
     NotApplicable,
     Perturbation,
     TextRequest,
@@ -19,10 +18,8 @@ from .base import (
     lost_values,
     refuse_answer,
     register,
-    states,
-    variant,
 )
-from .query import kept_values, query_span, query_text, replace_span, reworded, rewritten
+from .query import kept_values, query_span, query_text, replace_span, rewritten
 from .registry import described_parameters, rewrite_descriptions
 from .severity_typos import protected
 
@@ -49,26 +46,21 @@ def _check_text(before: str, after: str, clean: Sample, what: str, *, fold_case:
     return wrong
 
 
-class Rewrite(Perturbation):
-    """What all rewriting types share: a model writes the text, its meaning and the gold stay."""
+REWRITE: Facts = {
+    "component": "observation",
+    "level": "perception",
+    "pack": "core",
+    "method": "llm",
+    "ground_truth_changes": False,
+    "train_augmentable": True,
+    "applies_to": "every source",
+    "paper_rows": 199,
+}
+"""What all rewriting types share: a model writes the text, its meaning and the gold stay."""
 
-    component = "observation"
-    level = "perception"
-    pack: ClassVar[Pack] = "core"
-    method = "llm"
-    ground_truth_changes = False
-    train_augmentable = True
-    applies_to: ClassVar[Literal["every source", "one gold tool"] | tuple[str, ...]] = "every source"
-    paper_rows: ClassVar[int | None] = 199
 
-
-class QueryRewrite(Rewrite):
+class QueryRewrite(Perturbation, frozen=True):
     """The user's query (in a transcript its last substantive turn) is rewritten, nothing else."""
-
-    channel = "query"
-    may_change = ("messages",)
-    rows = Rows(paper=199, bundled=73)
-    caught_by = "digits_kept"
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """The query's span; the gold values that stand in it have to stay."""
@@ -93,40 +85,16 @@ class QueryRewrite(Rewrite):
         """What is wrong with the rewritten query itself."""
         return _check_text(before, text, clean, "the query", fold_case=False)
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The query without its digits, in the message and in the diff alike."""
-        text = str(row.changes[0].after)
-        return reworded(row, "".join(letter for letter in text if not letter.isdigit()))
+
+QUERY_REWRITE: Facts = {
+    **REWRITE,
+    "channel": "query",
+    "may_change": ("messages",),
+    "rows": Rows(paper=199, bundled=73),
+}
 
 
-@register
-@states(
-    code="realistic_typos",
-    order=1,
-    display_name="Typo",
-    label="typos in the request",
-    what_is_modified=(
-        "The user query gains a few keyboard-style spelling slips; tools and ground truth stay as they were."
-    ),
-    how_made=(
-        "A model writes two to four human typing errors into the user's query (API-Bank: the last "
-        "substantive user turn). Numbers, names, quoted text and every word that a golden argument "
-        "copies stay intact; a text that loses a golden value or a digit is refused and asked for "
-        "again."
-    ),
-    judged_as="a user's request; the second was typed in a hurry, and slips as such cost nothing",
-    golden=(
-        Case(
-            clean="table",
-            texts={"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."},
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Bok 2 seast at Luna tonigth.
-            """,
-        ),
-    ),
-)
-class RealisticTypos(QueryRewrite):
+class RealisticTypos(QueryRewrite, frozen=True):
     """Two to four typing errors; numbers, names and every word that an argument copies stay intact."""
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
@@ -136,77 +104,7 @@ class RealisticTypos(QueryRewrite):
         return (msgspec.structs.replace(request, context=fixed),)
 
 
-variant(
-    QueryRewrite,
-    """The query in other words; entities, numbers, dates and technical terms verbatim.""",
-    code="query_paraphrase",
-    order=2,
-    display_name="QueryPara",
-    label="request reworded",
-    what_is_modified=(
-        "The user query is reworded with entities, numbers and dates kept; tools and ground truth stay as "
-        "they were."
-    ),
-    how_made=(
-        "A model says the same query in other words, entities, numbers and technical terms "
-        "verbatim; a text that loses a golden value or a digit is refused and asked for again."
-    ),
-    judged_as="a user's request",
-    golden=(
-        Case(
-            clean="table",
-            texts={"Book 2 seats at Luna tonight.": "Could you get us 2 places at Luna tonight?"},
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Could you get us 2 places at Luna tonight?
-            """,
-        ),
-        Case(  # the last turn is bare data that a call copies: the one before it is rewritten
-            clean="dialogue",
-            texts={"Then list me what is free at Brunt Ness.": "And which ones are free at Brunt Ness?"},
-            reads="""
-            -     <user>Then list me what is free at Brunt Ness.</user>
-            +     <user>And which ones are free at Brunt Ness?</user>
-            """,
-        ),
-    ),
-)
-
-
-@register
-@states(
-    code="paraphrase_tool_description",
-    order=3,
-    display_name="ToolPara",
-    label="tool descriptions reworded",
-    channel="descriptions",
-    what_is_modified=(
-        "Every tool's natural-language description is reworded with the same meaning and about the same "
-        "length."
-    ),
-    how_made=(
-        "A model rewrites the description of every tool in the registry: same meaning, all "
-        "constraints kept, about the same length."
-    ),
-    may_change=("tool descriptions",),
-    rows=Rows(paper=197, bundled=73),
-    paper_unchanged=2,
-    judged_as="the description of a tool",
-    golden=(
-        Case(
-            clean="table",
-            texts={"Shows a menu.": "Displays a menu.", "Books a table.": "Reserves a table."},
-            reads="""
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + tool: find_menu(dish: What to look for) Displays a menu.
-            + gold tool: reserve(place: Where, seats: How many) Reserves a table.
-            """,
-        ),
-    ),
-    caught_by="diff_explains_the_row",
-)
-class ParaphraseToolDescription(Rewrite):
+class ParaphraseToolDescription(Perturbation, frozen=True):
     """Every tool's description in other words; constraints kept, length within about ±20 %."""
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
@@ -248,48 +146,8 @@ class ParaphraseToolDescription(Rewrite):
                 wrong.append(f"{before.name} had no description to rewrite")
         return wrong
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """A diff that hides its last change."""
-        return msgspec.structs.replace(row, changes=row.changes[:-1])
 
-
-@register
-@states(
-    code="paraphrase_parameter_description",
-    order=4,
-    display_name="ParamPara",
-    label="parameter descriptions reworded",
-    channel="descriptions",
-    what_is_modified=(
-        "Parameter descriptions are reworded with the same meaning; names, types and allowed values stay."
-    ),
-    how_made=(
-        "A model rewrites the description of every parameter in the registry: type constraints and "
-        "accepted values verbatim, similar length."
-    ),
-    may_change=("parameter descriptions",),
-    rows=Rows(paper=196, bundled=73),
-    paper_unchanged=3,
-    judged_as="the description of a tool's parameter",
-    golden=(
-        Case(
-            clean="table",
-            texts={
-                "What to look for": "The thing that is sought",
-                "Where": "The place",
-                "How many": "Their number",
-            },
-            reads="""
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + tool: find_menu(dish: The thing that is sought) Shows a menu.
-            + gold tool: reserve(place: The place, seats: Their number) Books a table.
-            """,
-        ),
-    ),
-    caught_by="changes_only_what_its_type_may",
-)
-class ParaphraseParameterDescription(Rewrite):
+class ParaphraseParameterDescription(Perturbation, frozen=True):
     """Every parameter's description in other words, nested ones too; types and accepted values verbatim."""
 
     def _request(self, sample: Sample, tool: str, parameter: str, text: str) -> TextRequest:
@@ -343,12 +201,6 @@ class ParaphraseParameterDescription(Rewrite):
                 wrong += _check_text(old, new, clean, f"the description of {before.name}.{name}")
         return wrong
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """A first tool that takes a parameter more."""
-        first, *rest = row.tools
-        more = {**first.parameters, "properties": {**first.properties, "unasked": {"type": "string"}}}
-        return msgspec.structs.replace(row, tools=(Tool(first.name, first.description, more), *rest))
-
 
 def _blank(parameters: dict[str, object]) -> object:
     """The schema with its non-blank parameter descriptions masked."""
@@ -359,3 +211,80 @@ def _paired(
     before: dict[str, object], after: dict[str, object]
 ) -> Iterator[tuple[tuple[str, str, str], tuple[str, str, str]]]:
     return zip(described_parameters(before), described_parameters(after), strict=True)
+
+
+register(
+    RealisticTypos(
+        **QUERY_REWRITE,
+        code="realistic_typos",
+        order=1,
+        display_name="Typo",
+        label="typos in the request",
+        what_is_modified=(
+            "The user query gains a few keyboard-style spelling slips; tools and ground truth stay as they "
+            "were."
+        ),
+        how_made=(
+            "A model writes two to four human typing errors into the user's query (API-Bank: the last "
+            "substantive user turn). Numbers, names, quoted text and every word that a golden argument "
+            "copies stay intact; a text that loses a golden value or a digit is refused and asked for "
+            "again."
+        ),
+        judged_as="a user's request; the second was typed in a hurry, and slips as such cost nothing",
+    ),
+    QueryRewrite(
+        **QUERY_REWRITE,
+        code="query_paraphrase",
+        order=2,
+        display_name="QueryPara",
+        label="request reworded",
+        what_is_modified=(
+            "The user query is reworded with entities, numbers and dates kept; tools and ground truth stay "
+            "as they were."
+        ),
+        how_made=(
+            "A model says the same query in other words, entities, numbers and technical terms "
+            "verbatim; a text that loses a golden value or a digit is refused and asked for again."
+        ),
+        judged_as="a user's request",
+    ),
+    ParaphraseToolDescription(
+        **REWRITE,
+        code="paraphrase_tool_description",
+        order=3,
+        display_name="ToolPara",
+        label="tool descriptions reworded",
+        channel="descriptions",
+        what_is_modified=(
+            "Every tool's natural-language description is reworded with the same meaning and about the same "
+            "length."
+        ),
+        how_made=(
+            "A model rewrites the description of every tool in the registry: same meaning, all "
+            "constraints kept, about the same length."
+        ),
+        may_change=("tool descriptions",),
+        rows=Rows(paper=197, bundled=73),
+        paper_unchanged=2,
+        judged_as="the description of a tool",
+    ),
+    ParaphraseParameterDescription(
+        **REWRITE,
+        code="paraphrase_parameter_description",
+        order=4,
+        display_name="ParamPara",
+        label="parameter descriptions reworded",
+        channel="descriptions",
+        what_is_modified=(
+            "Parameter descriptions are reworded with the same meaning; names, types and allowed values stay."
+        ),
+        how_made=(
+            "A model rewrites the description of every parameter in the registry: type constraints and "
+            "accepted values verbatim, similar length."
+        ),
+        may_change=("parameter descriptions",),
+        rows=Rows(paper=196, bundled=73),
+        paper_unchanged=3,
+        judged_as="the description of a tool's parameter",
+    ),
+)

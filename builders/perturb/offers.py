@@ -19,7 +19,12 @@ import msgspec
 
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
 
-from .base import Context, NotApplicable, Perturbation, states
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+)
 from .query import called_in_history, wished
 from .registry import gold_tools, plain
 
@@ -91,29 +96,20 @@ def free_name(wanted: str, taken: set[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
-@states(
-    component="reward",
-    level="reasoning",
-    channel="offers",
-    method="rule",
-    applies_to="one gold tool",
-    caught_by="annotations_in_order",
-)
-class Preference(Perturbation):
+class Preference(Perturbation, frozen=True, kw_only=True):
     """The common course of all reward types."""
 
-    traits: ClassVar[tuple[str, ...]] = ("quality", "suffix", "stated")
-
-    quality: ClassVar[Literal["cost", "time"]]
+    TRAITS: ClassVar[tuple[str, ...]] = ("quality", "suffix", "stated")
+    quality: Literal["cost", "time"]
     """What the annotations say of a call."""
-    suffix: ClassVar[str | None]
+    suffix: str | None
     """Of the distractor's name; None: the gold tool is abbreviated and the distractor keeps its name."""
-    stated: ClassVar[bool]
+    stated: bool
     """Whether the query states the preference."""
-    values: ClassVar[Mapping[str, tuple[int, ...]]] = MappingProxyType(VALUES)
-    factors: ClassVar[tuple[int | Fraction, ...]] = FACTORS
+    values: Mapping[str, tuple[int, ...]] = MappingProxyType(VALUES)
+    factors: tuple[int | Fraction, ...] = FACTORS
     """How many times worse the distractor is; times a value it is a whole number."""
-    letters: ClassVar[int] = 3
+    letters: int = 3
     """How many letters of each part of the gold tool's name an abbreviation keeps."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -260,31 +256,21 @@ class Preference(Perturbation):
         value = annotation(tool.description)
         return value is not None and value > float(min(self.factors)) * gold - 1e-9
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The annotations of the gold tool and its distractor exchanged."""
-        gold = row.tools[row.gold_tool_index or 0]
-        swapped = {
-            gold.name: bare(gold.description),
-            **{t.name: bare(t.description) for t in row.tools if t.parameters == gold.parameters},
-        }
-        notes = [_note_of(t) for t in row.tools if t.name in swapped and t is not gold]
-        other = next(note for note in notes if note)
-        tools = tuple(
-            msgspec.structs.replace(
-                tool, description=annotated(swapped[tool.name], other if tool is gold else _note_of(gold))
-            )
-            if tool.name in swapped
-            else tool
-            for tool in row.tools
-        )
-        return msgspec.structs.replace(row, tools=tools)
-
     def _check_messages(self, clean: Sample, row: Sample) -> list[str]:
         if not self.stated:
             return ["messages changed"] if row.messages != clean.messages else []
         if any(row.messages == wished(clean, sentence)[0] for sentence in PREFERENCES[self.quality]):
             return []
         return ["the query is not the clean one plus a preference"]
+
+
+OFFER: Facts = {
+    "component": "reward",
+    "level": "reasoning",
+    "channel": "offers",
+    "method": "rule",
+    "applies_to": "one gold tool",
+}
 
 
 @cache

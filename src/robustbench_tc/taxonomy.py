@@ -109,10 +109,6 @@ def _of_parts(code: str) -> PerturbationType | None:
         train_augmentable=False,
         sources=tuple(name for name in kinds[0].sources if name in shared),
         rows=Rows(paper=0, bundled=0),
-        paper_rows=None,
-        paper_unchanged=0,
-        judged_as=None,
-        traits={},
         prior_art=PRIOR_ART_OF_MIXTURES,
     )
 

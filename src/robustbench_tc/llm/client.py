@@ -19,11 +19,16 @@ import msgspec
 
 from ..errors import UserError
 from ..schema import Json
-from .address import public
-from .endpoint import Endpoint
-from .errors import LLMError, takes_no_tools
+from .endpoint import Endpoint, public
+from .errors import (
+    LLMError,
+    most_tokens,
+    refused,
+    refused_value,
+    takes_no_system,
+    takes_no_tools,
+)
 from .messages import ChatRequest, Completion
-from .refused import most_tokens, refused, refused_value, takes_no_system
 from .store import Store
 from .transport import HttpTransport, Transport
 

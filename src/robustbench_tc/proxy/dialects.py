@@ -6,6 +6,7 @@ Inside a door every conversation is one of chat messages. What Responses says be
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import NamedTuple
 
 from robustbench_tc.schema import Json
@@ -239,38 +240,45 @@ def _flat(tool: Json) -> Json:
 
 def _messages(items: list[Chat]) -> Iterator[Chat]:
     """Items as chat messages: what a model said in one reply is one message."""
-    reply: list[Chat] = []
-    for item in items:
-        kind, role = item.get("type", "message"), item.get("role")
-        is_result = str(kind).endswith("_output")
-        if not is_result and (role == "assistant" or kind != "message"):
-            reply.append(item)
+    for is_reply, group in groupby(items, _is_of_a_reply):
+        if is_reply:
+            yield _message([*group])
             continue
-        if reply:
-            yield _message(reply)
-            reply = []
-        if is_result:
-            call = str(item.get("call_id"))
-            yield {"role": "tool", "tool_call_id": call, "content": item.get("output"), RAW: item}
-        else:
-            yield {"role": str(role), "content": item.get("content"), RAW: item}
-    if reply:
-        yield _message(reply)
+        for item in group:
+            if _is_result(item):
+                call = str(item.get("call_id"))
+                yield {"role": "tool", "tool_call_id": call, "content": item.get("output"), RAW: item}
+            else:
+                yield {"role": str(item.get("role")), "content": item.get("content"), RAW: item}
+
+
+def _is_result(item: Chat) -> bool:
+    return str(item.get("type")).endswith("_output")
+
+
+def _is_of_a_reply(item: Chat) -> bool:
+    said = item.get("role") == "assistant" or item.get("type", "message") != "message"
+    return said and not _is_result(item)
 
 
 def _message(items: list[Chat]) -> Chat:
     """What a model said in one reply as a chat message, its items beside it."""
-    texts: list[str] = []
-    calls: list[Chat] = []
+    texts: list[Json] = []
     for item in items:
         content = item.get("content") if item.get("type", "message") == "message" else None
         parts = [{"text": content}] if isinstance(content, str) else content
-        given = (inside(part, "text") for part in parts) if isinstance(parts, list) else ()
-        texts += [text for text in given if isinstance(text, str)]
-        if _is_call(item):
-            function = {"name": item.get("name"), "arguments": item.get("arguments") or ""}
-            calls.append({"id": str(item.get("call_id")), "type": "function", "function": function})
-    found: Chat = {"role": "assistant", "content": "".join(texts) or None, ITEMS: items}
+        texts += [inside(part, "text") for part in parts] if isinstance(parts, list) else []
+    calls = [
+        {
+            "id": str(item.get("call_id")),
+            "type": "function",
+            "function": {"name": item.get("name"), "arguments": item.get("arguments") or ""},
+        }
+        for item in items
+        if _is_call(item)
+    ]
+    text = "".join(one for one in texts if isinstance(one, str))
+    found: Chat = {"role": "assistant", "content": text or None, ITEMS: items}
     return {**found, "tool_calls": calls} if calls else found
 
 
@@ -282,18 +290,18 @@ def _items(message: Chat) -> list[Json]:
         return [{**base, "call_id": message.get("tool_call_id"), "output": content}]
     if isinstance(raw, Mapping):
         return [dict(raw) if raw.get("content") == content else {**raw, "content": content}]
-    calls = {call.id: call for call in calls_of(message)}
+    calls = {call["id"]: call for call in calls_of(message)}
     items = message.get(ITEMS)
     found: list[Json] = []
     for item in items if isinstance(items, list) else ():
         if not _is_call(item):
             found.append(item)
         elif (call := calls.pop(str(item.get("call_id")), None)) is not None:
-            found.append({**item, "name": call.name, "arguments": call.arguments})
+            found.append({**item, "name": call["name"], "arguments": call["arguments"]})
     if items is None and (message.get("role") != "assistant" or isinstance(content, str)):
         found.append({"role": message.get("role"), "content": content})
     for call in calls.values():
-        entry = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        entry = {"call_id": call["id"], "name": call["name"], "arguments": call["arguments"]}
         found.append({"type": "function_call", **entry})
     return found
 

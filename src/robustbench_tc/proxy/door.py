@@ -21,12 +21,12 @@ from robustbench_tc.eval.defend import chain as defences
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.option import Tell, silent
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.schema import Sample
 
 from . import chat, rewrite
 from .chat import Held, Split
 from .dialects import ChatCompletions, ChatStream, Responses, ResponsesStream, Said
-from .journal import LEFT, Exchange, Journal
+from .journal import LEFT, Called, Exchange, Journal
 from .plan import Plan, Refused, Session, check
 from .relay import (
     OURS,
@@ -74,7 +74,7 @@ class Door(Relay):
         check(plan, tools=False)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        self.journal = Journal(journal, plan, fingerprint=fingerprint, server=(self.upstream.url,))
+        self.journal = Journal(journal, plan, fingerprint=fingerprint, server=(self.url,))
         self.held = Held(journal)
         self._say = say
         self._said: set[str] = set()
@@ -177,8 +177,8 @@ class Handling:
         except NotTheCase as error:
             self.asked = asked_of(door.scenes_of(self.session, self.body, str(error)))
         self.scene, self.began = self.asked.scene, len(self.asked.messages)
-        line.type, line.skipped, line.turn = self.scene.code, self.scene.skipped, self.asked.turn
-        line.row = self.scene.row.id if door.plan.bench and not line.skipped else None
+        line.type, line.row, line.skipped = self.scene.code, self.scene.put, self.scene.skipped
+        line.turn = self.asked.turn
         self._defence = self._asking()
 
     def _asking(self) -> defences.Asking | None:
@@ -236,7 +236,7 @@ class Handling:
     async def _ask(self) -> ClientResponse:
         headers = passed(self.request.headers, OURS)
         headers["Accept-Encoding"] = "identity"
-        found = await self.door.upstream.ask("POST", self.path, headers, self._asked())
+        found = await self.door.ask("POST", self.path, headers, self._asked())
         if found.headers.get("Content-Encoding", "identity") != "identity":
             found.close()
             raise UpstreamError("the server compresses its replies although it was asked not to")
@@ -277,7 +277,7 @@ class Handling:
                     await self._pieces(found, stream, out)
                     said = stream.said()
                 else:
-                    body = await self.door.upstream.whole(found, self.budget)
+                    body = await self.door.whole(found, self.budget)
                     if out is None and self._goes_on_without_equal_names(found.status, body):
                         return await self._reply()
                     said = self.dialect.said(loaded(body)) if found.status == 200 and out is None else None
@@ -324,7 +324,7 @@ class Handling:
     ) -> None:
         """Passes on what of a reply goes out before its end; an event that is not changed as it came."""
         async with found:
-            async for event in Parts(partial(self.door.upstream.piece, found, self.budget)):
+            async for event in Parts(partial(self.door.piece, found, self.budget)):
                 said = event_data(event)
                 value = loaded(said)
                 if not said:
@@ -335,7 +335,7 @@ class Handling:
     def _taken(self, said: Said, again: int) -> Split | None:
         """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
         found = chat.split(said.message, self.asked.offer)
-        calls = [call._asdict() for call in chat.calls_of(found.reply)]
+        calls = chat.calls_of(found.reply)
         if again < ASKED_AGAIN and (results := self._answered(calls)) is not None:
             self.asked.refused |= {len(self.asked.messages)}
             self.asked.messages.append(found.reply)
@@ -344,11 +344,11 @@ class Handling:
                 self.asked.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
             return None
         in_row = self.asked.offer.in_row
+        named = [Called({**call, "name": in_row.get(call["name"], call["name"])}) for call in calls]
         self.line.replies.append(
             {
                 "text": text_of(found.reply.get("content")),
-                "tool_calls": [{**call, "name": in_row.get(call["name"], call["name"])} for call in calls]
-                or None,
+                "tool_calls": named or None,
                 "finish_reason": said.finish if isinstance(said.finish, str) else None,
             }
         )
@@ -365,7 +365,7 @@ class Handling:
         self.asked.messages += [found.reply, *found.answers]
         return None
 
-    def _answered(self, calls: Sequence[dict[str, Json]]) -> Sequence[str] | None:
+    def _answered(self, calls: Sequence[Called]) -> Sequence[str] | None:
         """What a defence answers the calls of a reply with, before it asks on; None: the reply goes on."""
         if self._defence is None or not calls:
             return None

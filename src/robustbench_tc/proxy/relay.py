@@ -21,7 +21,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.llm.address import parse_address
+from robustbench_tc.llm.endpoint import parse_address
 from robustbench_tc.schema import Json, dumps
 
 from .journal import KEY_LIKE, Secrets
@@ -63,13 +63,47 @@ class Budget:
         return piece
 
 
-class Upstream:
-    """Asks the server at one address."""
+def passed(given: Mapping[str, str], between: frozenset[str]) -> CIMultiDict[str]:
+    """The headers that go on: not those of `between` (OURS of a request, THEIRS of a reply), nor those for
+    one hop, of which `Connection` may name more; Authorization is never one of them."""
+    named = {name.strip().lower() for name in given.get("Connection", "").split(",")} - {"authorization", ""}
+    left_out = HOP_BY_HOP | between | named
+    return CIMultiDict((name, value) for name, value in given.items() if name.lower() not in left_out)
 
-    def __init__(self, address: str, silence_s: float) -> None:
-        """`address` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing. Raises
+
+def secrets_of(headers: Mapping[str, str], query: str = "") -> Secrets:
+    """What of a request nothing that is written may hold, though a server may quote it."""
+    keys, quoted = set[str](), set[str]()
+    for name, value in (*headers.items(), *parse_qsl(query)):
+        words = {value, value.rpartition(" ")[2]}  # `Bearer KEY`
+        (keys if KEY_LIKE.search(name) else quoted).update(words)
+    return Secrets(frozenset(keys), frozenset(quoted))
+
+
+SILENCE_S = 600.0
+
+_LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
+_PATH = re.compile(r"(?:/s/([^/]*))?(/v1(?:/.*)?)", re.DOTALL)
+_TWICE = re.compile(r"/v1/v1(?:/|$)")
+_UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
+
+
+def refusal(said: str, status: int) -> web.Response:
+    """An error as OpenAI's API writes it."""
+    body = {
+        "error": {"message": f"rbtc proxy: {said}", "type": "rbtc_proxy_error", "param": None, "code": None}
+    }
+    return web.Response(status=status, body=dumps(body).encode(), content_type="application/json")
+
+
+class Relay(ABC):
+    """Passes requests on to the server at one address, and its replies back."""
+
+    def __init__(self, upstream: str, *, silence_s: float = SILENCE_S) -> None:
+        """`upstream` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing. Raises
         UserError for an address that is none, or has credentials in it."""
-        found = parse_address(address, "--upstream")
+        found = parse_address(upstream, "--upstream")
         if found.basic is not None:
             raise UserError(
                 "--upstream: leave user and password out of the address: the agent sends its own key"
@@ -95,6 +129,7 @@ class Upstream:
         )
 
     async def close(self) -> None:
+        """Ends the connections to the server."""
         await self._session.close()
 
     async def ask(
@@ -140,52 +175,6 @@ class Upstream:
         if isinstance(error, aiohttp.ClientConnectorError):
             return UpstreamError(f"{self.url} cannot be reached: is the server running?")
         return UpstreamError(f"{self.url} gave no whole reply ({type(error).__name__})")
-
-
-def passed(given: Mapping[str, str], between: frozenset[str]) -> CIMultiDict[str]:
-    """The headers that go on: not those of `between` (OURS of a request, THEIRS of a reply), nor those for
-    one hop, of which `Connection` may name more; Authorization is never one of them."""
-    named = {name.strip().lower() for name in given.get("Connection", "").split(",")} - {"authorization", ""}
-    left_out = HOP_BY_HOP | between | named
-    return CIMultiDict((name, value) for name, value in given.items() if name.lower() not in left_out)
-
-
-def secrets_of(headers: Mapping[str, str], query: str = "") -> Secrets:
-    """What of a request nothing that is written may hold, though a server may quote it."""
-    keys, quoted = set[str](), set[str]()
-    for name, value in (*headers.items(), *parse_qsl(query)):
-        words = {value, value.rpartition(" ")[2]}  # `Bearer KEY`
-        (keys if KEY_LIKE.search(name) else quoted).update(words)
-    return Secrets(frozenset(keys), frozenset(quoted))
-
-
-SILENCE_S = 600.0
-
-_LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
-_ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
-_PATH = re.compile(r"(?:/s/([^/]*))?(/v1(?:/.*)?)", re.DOTALL)
-_TWICE = re.compile(r"/v1/v1(?:/|$)")
-_UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
-
-
-def refusal(said: str, status: int) -> web.Response:
-    """An error as OpenAI's API writes it."""
-    body = {
-        "error": {"message": f"rbtc proxy: {said}", "type": "rbtc_proxy_error", "param": None, "code": None}
-    }
-    return web.Response(status=status, body=dumps(body).encode(), content_type="application/json")
-
-
-class Relay(ABC):
-    """Passes requests on to one server, and its replies back."""
-
-    def __init__(self, upstream: str, *, silence_s: float = SILENCE_S) -> None:
-        """Raises UserError for an address that is none."""
-        self.upstream = Upstream(upstream, silence_s)
-
-    async def close(self) -> None:
-        """Ends the connections to the server."""
-        await self.upstream.close()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Any request: what is wrong with it, or with the server, is an error object of one line."""
@@ -234,7 +223,7 @@ class Relay(ABC):
         headers = passed(request.headers, OURS)
         if kept is not None:  # what is to be read must not come compressed
             headers["Accept-Encoding"] = "identity"
-        found = await self.upstream.ask(request.method, path, headers, body)
+        found = await self.ask(request.method, path, headers, body)
         return await self.sent_back(request, found, kept)
 
     async def sent_back(
@@ -246,10 +235,10 @@ class Relay(ABC):
         reply.content_length = found.content_length
         async with found:
             # Before anything goes out that cannot be taken back; a stream may have nothing to say for long.
-            first = await self.upstream.piece(found) if found.content_length else b""
+            first = await self.piece(found) if found.content_length else b""
             await reply.prepare(request)
             try:
-                while piece := first or await self.upstream.piece(found):
+                while piece := first or await self.piece(found):
                     if kept is not None and len(kept) + len(piece) <= MOST:
                         kept += piece
                     await reply.write(piece)

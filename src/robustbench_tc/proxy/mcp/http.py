@@ -76,7 +76,7 @@ class _Exchange:
     """One request of a client's, and the reply to it."""
 
     def __init__(self, relay: Relay, calls: Calls, request: web.Request, path: str) -> None:
-        self._relay, self._upstream, self._calls = relay, relay.upstream, calls
+        self._relay, self._calls = relay, calls
         self._request, self._path = request, path
         self._budget = Budget(MOST)
         calls.secrets |= secrets_of(request.headers, request.rel_url.raw_query_string)
@@ -98,7 +98,7 @@ class _Exchange:
             found = await self._sent(body, None if step.request is message else step.request)
             if found.content_type == _STREAM:
                 return await self._streamed(found, message)
-            told = self._calls.relayed(await self._upstream.whole(found, self._budget))
+            told = self._calls.relayed(await self._relay.whole(found, self._budget))
         except UpstreamError as error:
             self._calls.lose(key, str(error))
             failed = wire.failure(message["id"], str(error))
@@ -114,7 +114,7 @@ class _Exchange:
         headers = passed(self._request.headers, OURS)
         headers["Accept-Encoding"] = "identity"
         if changed is None:
-            return await self._upstream.ask(self._request.method, self._path, headers, body)
+            return await self._relay.ask(self._request.method, self._path, headers, body)
         if "Mcp-Method" in headers:  # revision 2026-07-28 says these beside the body
             headers["Mcp-Method"] = changed["method"]
             headers.popall("Mcp-Name", None)
@@ -123,15 +123,15 @@ class _Exchange:
                 if not _SAFE.fullmatch(name) or name.startswith("=?base64?"):
                     name = f"=?base64?{base64.b64encode(name.encode('utf-8', 'replace')).decode()}?="
                 headers["Mcp-Name"] = name
-        return await self._upstream.ask("POST", self._path, headers, wire.text(changed).encode())
+        return await self._relay.ask("POST", self._path, headers, wire.text(changed).encode())
 
     async def _ask(self, question: Message) -> Message:
         """The answer to a question of the door's own, asked in the client's name."""
         # Where there is none, the client's own request meets the same.
         with suppress(UpstreamError), closing(await self._sent(b"", question)) as found:
             if found.content_type != _STREAM:
-                return wire.read(await self._upstream.whole(found, self._budget))
-            async for event in Parts(partial(self._upstream.piece, found, self._budget)):
+                return wire.read(await self._relay.whole(found, self._budget))
+            async for event in Parts(partial(self._relay.piece, found, self._budget)):
                 message = wire.read(event_data(event))
                 if message.get("id") == question["id"]:
                     return message
@@ -148,7 +148,7 @@ class _Exchange:
         here = None if subscribes else partial(response.write, _event(wire.changed()))
         try:
             await response.prepare(self._request)
-            async for event in Parts(partial(self._upstream.piece, found)):
+            async for event in Parts(partial(self._relay.piece, found)):
                 await response.write(self._relayed(event))
                 await self._calls.tell(here)
         except UpstreamError:

@@ -100,7 +100,7 @@ class Listing(NamedTuple):
 
     tools: list[Json]
     """Entries of the list."""
-    scene: Scene | None = None
+    scene: Scene
     offer: Offer | None = None
     """None: the server's tools as they are."""
 

@@ -1,5 +1,5 @@
-"""The way to one model at one address or at several, here or from actors on a Ray cluster, each with a transport
-opened where it runs.
+"""The way to one model at one address or at several, here or from actors on a Ray cluster, each with a
+transport opened where it runs.
 
 Retries, budgets, stores and journals stay with the client; only the sending happens elsewhere. An actor whose
 process or node is lost is started again; what it was asked is asked again, and nothing else is.

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.builders.at_hand import NONE, sources_at_hand
 from robustbench_tc.builders.live.build import rebuild_live
 from robustbench_tc.builders.rebuild import (
+    NONE,
     has_rlla,
     rebuild,
     rebuild_training,
     report_in,
+    sources_at_hand,
 )
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.builders.sources.fetch import default_root

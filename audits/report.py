@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from robustbench_tc.eval.needs_no_reading import TypeFigures
+from robustbench_tc.eval.agents.blind import TypeFigures
 from robustbench_tc.io import marker
 
 from .hygiene.redact import redact

@@ -23,7 +23,7 @@ from pathlib import Path
 from tests.eval.leaderboard.made import entries_of
 
 from robustbench_tc.eval.leaderboard import site
-from robustbench_tc.eval.leaderboard.status import Status, Vouched
+from robustbench_tc.eval.leaderboard.entry import Status, Vouched
 
 SAMPLES = 180
 """About as many as the paper's dataset has: 3,977 rows of 23 conditions."""

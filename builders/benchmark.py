@@ -1,6 +1,7 @@
-"""The `datasets` builder of RobustBench-TC: `clean`, the 22 type codes and three tables as configs.
+"""The `datasets` builders: of RobustBench-TC `clean`, the 22 type codes and three tables as configs; of the
+live dataset `tasks` and one config for each kind of fault, or registry type.
 
-`rbtc build` writes the same rows as a release folder; this class is for who lives inside `datasets`:
+`rbtc build` writes the same rows as a release folder; these classes are for who lives inside `datasets`:
 
     from robustbench_tc.builders.benchmark import RobustBenchTC
 
@@ -8,8 +9,9 @@
     builder.download_and_prepare()
     dataset = builder.as_dataset(split="test")
 
-Dataset scripts are gone from `datasets` 5, so the class is instantiated by hand; a published release loads
-with `load_dataset("robustbench-tc", "CD_AB")` and needs none of this code.
+and `RobustBenchTCLive(config_name="live_silent_no_op")` in the same way. Dataset scripts are gone from
+`datasets` 5, so the classes are instantiated by hand; a published release loads with
+`load_dataset("robustbench-tc", "CD_AB")` and needs none of this code.
 """
 
 import dataclasses
@@ -18,11 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import msgspec
 
-from robustbench_tc import schema, taxonomy
-from robustbench_tc.schema import Sample
+from robustbench_tc import live_types, schema, taxonomy
+from robustbench_tc.schema import LiveRow, Sample
 
+from .build import BuildSpec, prepare
 from .configs import CONFIGS, EXTENSIONS, LICENSE, TABLES, VERSION, row_type, table_rows
+from .live.build import VERSION as LIVE_VERSION, LiveSpec, Profile as LiveProfile, prepared, rows_of
 from .plain import row_dict
 from .plan import Plan
 from .sources import Profile
@@ -39,24 +44,22 @@ class RobustBenchTCConfig(datasets.BuilderConfig):
     seed: int = 0
 
 
-class RobustBenchTC(datasets.GeneratorBasedBuilder):
-    """Rows of one config, made from the upstream files and the recorded texts of the package."""
+class _Rows(datasets.GeneratorBasedBuilder):
+    """What both datasets share: one split, and rows whose columns are those of their struct."""
 
-    VERSION = datasets.Version(VERSION)
-    BUILDER_CONFIG_CLASS = RobustBenchTCConfig
-    BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list
-        RobustBenchTCConfig(name=name, version=VERSION) for name in (*CONFIGS, *EXTENSIONS, *TABLES)
-    ]
-    DEFAULT_CONFIG_NAME = taxonomy.CLEAN
+    about: str
+    title: str
+    row: type[msgspec.Struct]
+    """What the config's rows are."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("dataset_name", "robustbench-tc")
+        kwargs.setdefault("dataset_name", self.title)
         super().__init__(*args, **kwargs)
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
-            description="Tool calling under deployment noise: 22 perturbation types over five benchmarks.",
-            features=schema.features(row_type(self.config.name)),
+            description=self.about,
+            features=schema.features(self.row),
             license=LICENSE,
             version=self.config.version,
         )
@@ -64,9 +67,24 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         return [datasets.SplitGenerator(name="test", gen_kwargs={})]
 
-    def _generate_examples(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        from .build import BuildSpec, prepare  # build writes with this module's features
 
+class RobustBenchTC(_Rows):
+    """Rows of one config, made from the upstream files and the recorded texts of the package."""
+
+    about = "Tool calling under deployment noise: 22 perturbation types over five benchmarks."
+    title = "robustbench-tc"
+    VERSION = datasets.Version(VERSION)
+    BUILDER_CONFIG_CLASS = RobustBenchTCConfig
+    BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list
+        RobustBenchTCConfig(name=name, version=VERSION) for name in (*CONFIGS, *EXTENSIONS, *TABLES)
+    ]
+    DEFAULT_CONFIG_NAME = taxonomy.CLEAN
+
+    def _info(self) -> datasets.DatasetInfo:
+        self.row = row_type(self.config.name)
+        return super()._info()
+
+    def _generate_examples(self) -> Iterator[tuple[int, dict[str, Any]]]:
         name = self.config.name
         spec = BuildSpec(
             profile=self.config.profile,
@@ -83,3 +101,54 @@ def examples(config: str, plan: Plan, issues: tuple[Any, ...]) -> Iterator[dict[
     if config in TABLES:
         return map(schema.plain_row, table_rows(config, issues))
     return (row_dict(row) for row in plan.rows(config) if isinstance(row, Sample))
+
+
+LIVE_CONFIGS = (schema.TASKS, *live_types.type_codes())
+"""Every config; `tasks`, the clean rows, is the default."""
+
+
+@dataclasses.dataclass
+class RobustBenchTCLiveConfig(datasets.BuilderConfig):
+    """What the rows are made from, besides the config's name."""
+
+    profile: LiveProfile = "bundled"
+    """`bundled` (the package's own worlds), `lite` or `full` (BFCL's tasks)."""
+    worlds: tuple[str, ...] = ()
+    """Names and files of worlds, in place of the profile's."""
+    sources: str | None = None
+    """Folder with the upstream files; default as `rbtc build live`. Unused by `bundled`."""
+    python: str | None = None
+    """The Python that has BFCL's classes. Unused by `bundled`."""
+    seed: int = 0
+
+
+class RobustBenchTCLive(_Rows):
+    """Rows of one config, made from the worlds and their tasks."""
+
+    about = "Tool calling in worlds that calls change: tasks, and the same tasks with one fault."
+    title = schema.DATASET
+    row = LiveRow
+    VERSION = datasets.Version(LIVE_VERSION)
+    BUILDER_CONFIG_CLASS = RobustBenchTCLiveConfig
+    BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list
+        RobustBenchTCLiveConfig(name=name, version=LIVE_VERSION) for name in LIVE_CONFIGS
+    ]
+    DEFAULT_CONFIG_NAME = schema.TASKS
+
+    def _generate_examples(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        name = self.config.name
+        clean, more_tools = name == schema.TASKS, name in live_types.registry_codes()
+        # Which kind a task of `lite` has is drawn among all that it could have.
+        whole = clean or more_tools or self.config.profile == "lite"
+        spec = LiveSpec(
+            profile=self.config.profile,
+            worlds=tuple(self.config.worlds),
+            kinds=() if whole else (name.removeprefix("live_"),),
+            types=(name,) if more_tools else (),
+            seed=self.config.seed,
+            sources=Path(self.config.sources) if self.config.sources else None,
+            python=self.config.python,
+        )
+        found = prepared(spec, probe=not (clean or more_tools))
+        rows = rows_of("clean" if clean else name, found)
+        yield from enumerate(map(schema.plain_row, rows))

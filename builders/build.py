@@ -26,7 +26,6 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.builders.errata_files import NAME as ERRATA, Erratum, write as write_errata
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
@@ -35,16 +34,15 @@ from robustbench_tc.schema import GOLD_NOT_STATED, PublishedSample, Sample, arro
 
 from . import answerable, generations
 from .configs import TABLES, row_type, table_rows
-from .errata import amended
+from .errata_files import NAME as ERRATA, Erratum, amended, write as write_errata
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
 from .loans import borrowed
-from .marked import add, finished
 from .perturb import REGISTRY, Text, mixed, refuse_answer
 from .plain import published
 from .plan import Plan, Skip, text_requests
-from .report import BuildReport, Tally
+from .report import BuildReport, Tally, add, finished
 from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, Profile, read
 from .sources.fetch import resolve_root
 from .sources.pins import LIVE_SOURCE, pins

@@ -12,16 +12,47 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from robustbench_tc import taxonomy
+from robustbench_tc import seeding, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import parse_endpoints
 
-from .generators import rule
-from .generators.base import Generator, Silent, is_written, kinds
+from .generators.base import Answering, Generator, Refuse, Silent, is_written, kinds
 from .generators.endpoint import Model, Settings, Spent
 from .generators.recorded import Recorded, from_path, shipped
+from .perturb.base import NotApplicable, Text, TextRequest
+from .perturb.severity_typos import free_words, mistype
 
 __all__ = ["Generator", "Settings", "kinds", "make_generator", "parse_generators"]
+
+RULE = "rule"
+
+KIND = "realistic_typos"
+"""The one type that it writes for."""
+
+SLIPS = (2, 3, 4)
+"""How many a text has, as many as there is room for."""
+
+
+class Rule(Answering):
+    """Keyboard slips, as of `perturb/severity_typos.py`; a text depends on nothing but the request."""
+
+    def __init__(self) -> None:
+        super().__init__(RULE)
+
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """A text, or `too_few_words` where the request has no two words that may be mistyped."""
+        rng = seeding.rng(0, self.label, request.key)
+        fixed = request.context.get("protected", ())
+        free = free_words(request.input, request.keep, request.keep)
+        words = [word for word in free if request.input[word.start : word.end].lower() not in fixed]
+        for slips in range(rng.choice(SLIPS), SLIPS[0] - 1, -1):
+            try:
+                written = mistype(request.input, words, slips, rng)
+            except NotApplicable:
+                continue
+            return refuse(request, written) or Text(written, self.label)
+        return "too_few_words"
+
 
 _PER_KIND = re.compile(r"([^:=]+)=(.*)", re.DOTALL)
 
@@ -49,10 +80,10 @@ def make_generator(
         return Model(kind, endpoint, settings, spent, also)
     if name == "none" and not colon:
         return Silent()
-    if name == rule.LABEL and not colon:
-        if kind != rule.KIND:
-            raise UserError(f"--generator {spec}: rules write {rule.KIND} alone: {rule.KIND}={spec}")
-        return rule.Rule()
+    if name == RULE and not colon:
+        if kind != KIND:
+            raise UserError(f"--generator {spec}: rules write {KIND} alone: {KIND}={spec}")
+        return Rule()
     raise unknown("generator", spec, ("recorded", "recorded:PATH", "openai:MODEL[@BASE_URL]", "rule", "none"))
 
 

@@ -5,17 +5,19 @@ lent is part of the plan: same plan, same bytes.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Sample, Tool
+from robustbench_tc.schema import Sample, Tool, dumps
 
 from .generators.base import check
-from .generators.recorded import shipped
+from .generators.recorded import Book, shipped
 from .perturb import REGISTRY, refuse_text
+from .perturb.action import new_tools
+from .perturb.base import TextRequest
 from .sources import BuildProfile, Pool, bfcl, read, rotbench
 from .sources.pins import must_be_pinned
 
@@ -70,9 +72,7 @@ def _siblings(samples: Iterable[Sample], *, bundled: bool) -> Iterator[Sample]:
         for request in REGISTRY["redundant"].requests(sample):
             if request.tool not in accepted:
                 continue
-            answers = (answer for book in books for answer in book.answers(request))
-            found = next((answer for answer in answers if check(request, answer, refuse_text) is None), ())
-            for tool in msgspec.convert(found, tuple[Tool, ...]):
+            for tool in next(_accepted(request, books), ()):
                 tools.setdefault(tool.name, tool)
         if tools:
             yield msgspec.structs.replace(sample, tools=tuple(tools.values()))
@@ -99,3 +99,40 @@ def _put(root: Path, samples: Iterable[Sample], *, pinned: bool) -> Iterator[Sam
             raise UserError(f"{category}: {len(records)} records for {len(half)} clean samples of BFCL")
         for record, sample in zip(records, half, strict=False):
             yield msgspec.structs.replace(record, clean_id=sample.clean_id)
+
+
+def sets_of_new_tools(
+    clean_id: str,
+    registry: Sequence[Tool],
+    orders: Iterable[Sequence[Book]],
+    kept: Sequence[Book] | None = None,
+) -> set[tuple[str, ...]]:
+    """The sets of new tools that join a registry, each as sorted JSON text, by every order of the books.
+
+    No set where an answer is missing, or is another than the build `kept`: a form can hide what was edited.
+    """
+    bare = Sample(
+        id="",
+        clean_id=clean_id,
+        type_code="clean",
+        source="",
+        category="",
+        messages=(),
+        tools=tuple(registry),
+        golden_answers=(),
+        output_format="",
+    )  # as far as the requests for new tools look at it
+    asked = REGISTRY["redundant"].requests(bare)
+    found = set[tuple[str, ...]]()
+    for books in orders:
+        written = [next(_accepted(request, books), None) for request in asked]
+        given = [tools for tools in written if tools is not None]
+        edited = kept is not None and written != [next(_accepted(one, kept), None) for one in asked]
+        if len(given) == len(asked) and not edited:
+            found.add(tuple(sorted(map(dumps, new_tools(registry, given)))))
+    return found
+
+
+def _accepted(request: TextRequest, books: Sequence[Book]) -> Iterator[list[Tool]]:
+    answers = (answer for book in books for answer in book.answers(request))
+    return (msgspec.convert(one, list[Tool]) for one in answers if check(request, one, refuse_text) is None)

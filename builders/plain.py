@@ -1,5 +1,5 @@
-"""The user's turns in a row's messages, and the plain columns of a published row: the user's request, and the
-first accepted answer, as text to be read.
+"""The user's turns in a row's messages, their own words, and the plain columns of a published
+row: the user's request, and the first accepted answer, as text to be read.
 
 The columns say again what the JSON columns hold; nothing is scored or prompted by them. A transcript is a
 dialogue that a source writes into one message, with the user's turns between tags.
@@ -8,12 +8,13 @@ dialogue that a source writes into one message, with the user's turns between ta
 import ast
 import keyword
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 
+from robustbench_tc.languages import LANGUAGES, letters
 from robustbench_tc.schema import ANY, OMIT, GoldenAnswer, Json, Message, PublishedSample, Sample, plain_row
 
 _TURN, _TURN_ENDS = "<user>", "</user>"
@@ -203,3 +204,30 @@ def _literal(text: str) -> Json:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
+
+
+_QUOTED = re.compile(r"""(?<!\w)(['"`])[^'"`]{1,300}\1(?!\w)""")
+_COPIED = re.compile(r"[A-Z0-9@/_=]|[a-z]\.[a-z]")
+
+
+def own_words(text: str, values: Iterable[str] = ()) -> str:
+    """What of a text its writer says in their own words: without the `values` and what is quoted, and without
+    names, numbers, addresses and identifiers in Latin letters, which are copied whatever the language."""
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, " ")
+    text = _QUOTED.sub(" ", text)
+    return re.sub(r"[\x21-\x7e]+", lambda found: " " if _COPIED.search(found[0]) else found[0], text)
+
+
+def other_script(code: str, text: str, values: Iterable[str] = ()) -> str | None:
+    """Why a text is not written in the language's script, or None.
+
+    At least half of the letters of its own words are; in a language of Latin letters nothing is asked.
+    """
+    script = LANGUAGES[code].script
+    if script is None:
+        return None
+    own = [char for char in own_words(text, values) if char.isalpha()]
+    if not own or 2 * sum(letters(script).match(char) is not None for char in own) < len(own):
+        return f"fewer than half of its letters are {script}"
+    return None

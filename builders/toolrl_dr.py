@@ -8,28 +8,184 @@ DIR/README.md, build_report.json, build_report.md
 DIR/generations.jsonl                     every answer of a generator: enough to build it again
 
 Every version of every row is made once, into a scratch file (`toolrl_versions`); a config is a choice of
-versions (`toolrl_configs`). One batch is in memory at a time.
+versions. One batch is in memory at a time.
 """
 
-from collections.abc import Callable, Mapping
+import math
+import random
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from robustbench_tc import schema, seeding, taxonomy
+from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL
-from robustbench_tc.io import folders
+from robustbench_tc.io import folders, parquet
+from robustbench_tc.schema import Json, Message, arrow_schema
 
 from . import generations
 from .generations import Recording
 from .generators.base import Generator
-from .marked import finished
+from .report import finished
 from .sources import rlla
-from .toolrl_configs import ConfigWriter
 from .toolrl_report import TrainingReport, in_order, quantiles, uniformity
 from .toolrl_spec import TrainingSpec
-from .toolrl_versions import Checks, VersionMaker
+from .toolrl_versions import PERTURBED, Checks, VersionMaker
+
+_ERRORS = {t.code: t.injected_error for t in taxonomy.types() if t.injected_error is not None}
+"""What calls of `retry` meet: the benchmark's own six texts."""
+
+
+class ConfigWriter:
+    """Writes configs from one set of versions."""
+
+    def __init__(self, versions: VersionMaker, spec: TrainingSpec) -> None:
+        self._versions, self._spec = versions, spec
+        self._shares = {"mixed": spec.ratio, "paft": spec.alpha}
+        self.left_out: dict[str, int] = {}
+        """Config → train rows that are in no version of it, because no type fits them."""
+        self.injected: Counter[str] = Counter()
+        """Transition type → train rows of `retry` that meet it."""
+
+    def write(self, config: str, folder: Path) -> dict[str, int]:
+        """Writes both splits; returns the numbers of train, perturbed train and validation rows, and of the
+        perturbed among these: `full` and `mixed` have each validation row clean and under a type."""
+        arrow = arrow_schema(FineTuningRow if config == "paft" else TrainingRow)
+        held, more = self._versions.validation, self._versions.validation_perturbed
+        more = more if config in ("full", "mixed") else []
+        counts = Counter(
+            train=0, perturbed=0, validation=len(held) + len(more), validation_perturbed=len(more)
+        )
+        parquet.write_shards(self._train(config, counts), folder, "train", arrow)
+        batches = parquet.batches([*held, *more])
+        validation = (self._table(config, batch) for batch in batches)
+        parquet.write_shards(validation, folder, "validation", arrow)
+        return dict(counts)
+
+    def _times(self, config: str) -> bytearray:
+        """How often each version of the scratch file stands in the config."""
+        made = self._versions.made
+        if config in self._shares:
+            rng = seeding.rng(self._spec.seed, "mixture", config)
+            times, self.left_out[config] = mixture(made, self._shares[config], rng)
+            return times
+        times = bytearray(len(made) + sum(made))
+        start = 0
+        for perturbed in made:
+            if config == "retry":
+                times[start] = 1
+            else:
+                times[start + 1 : start + 1 + perturbed] = b"\1" * perturbed
+            start += 1 + perturbed
+        if config == "full":
+            self.left_out[config] = sum(perturbed == 0 for perturbed in made)
+        return times
+
+    def _train(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
+        """The config's train rows, in the order of the scratch file."""
+        chosen = self._chosen(config, counts)
+        if config in ("full", "mixed"):
+            yield from chosen
+            return
+
+        def work(table: pa.Table) -> pa.Table:
+            rows = [schema.record(row, TrainingRow) for row in table.to_pylist()]
+            return self._table(config, rows)
+
+        for table in parallel.map_ordered(work, chosen, self._spec.workers):
+            self.injected.update(msgspec.json.decode(parquet.note(table)))
+            yield table
+
+    def _chosen(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
+        """The versions that stand in the config."""
+        times, at = self._times(config), 0
+        with parquet.opened(self._versions.scratch) as file:
+            for batch in file.iter_batches(parquet.BATCH_ROWS, use_threads=False):
+                here = times[at : at + batch.num_rows]
+                at += batch.num_rows
+                chosen = pa.Table.from_batches([batch]).take(
+                    [i for i, n in enumerate(here) for _ in range(n)]
+                )
+                counts["train"] += chosen.num_rows
+                counts["perturbed"] += pc.sum(chosen[PERTURBED.name]).as_py() or 0
+                yield chosen.drop_columns([PERTURBED.name])
+
+    def _table(self, config: str, rows: Sequence[TrainingRow]) -> pa.Table:
+        """Rows as the config has them; the note says how often each transition type is met."""
+        met: Counter[str] = Counter()
+        if config == "paft":
+            conversations = [conversation(row) for row in rows]
+            table = schema.arrow_table(conversations, FineTuningRow)
+        else:
+            if config == "retry":
+                rows = [self._with_error(row) for row in rows]
+                errors = (row.extra_info["retry"] for row in rows)
+                met.update(error["type_code"] for error in errors if error)
+            table = schema.arrow_table(rows, TrainingRow)
+        return parquet.noted(table, msgspec.json.encode(met))
+
+    def _with_error(self, row: TrainingRow) -> TrainingRow:
+        """The row with the transition error that its rollout meets, if it has a call and the draw says so."""
+        rng = seeding.rng(self._spec.seed, "retry", row.extra_info["clean_id"])
+        meets, code = rng.random() < self._spec.retry_probability, rng.choice(tuple(_ERRORS))
+        error: Json = None
+        if meets and "<tool_call>" in row.reward_model["ground_truth"]:
+            text = _ERRORS[code]
+            error = {"type_code": code, "error": text, "position": self._spec.retry_position}
+        return msgspec.structs.replace(row, extra_info=row.extra_info | {"retry": error})
+
+
+def mixture(made: "array[int]", share: Fraction, rng: random.Random) -> tuple[bytearray, int]:
+    """How often each version is taken so that floor(share · rows) train rows are perturbed.
+
+    `made` holds per row how many perturbed versions follow its clean one. Every row has as many slots as the
+    most versions of any row (the copies asked for); a slot takes its perturbed version or the clean one.
+    Where fewer slots can be perturbed than the share asks for, slots that cannot are left out until the share
+    holds; their number is returned too.
+    """
+    copies = max(max(made, default=0), 1)
+    slots, able = copies * len(made), sum(made)
+    kept, wanted = slots - able, math.floor(share * slots)
+    if wanted > able:
+        most = math.ceil((able + 1) / share) - 1  # the most slots of which a floor(share) is able
+        kept, wanted = min(slots, most) - able, able
+    perturbed = iter(_ones(able, wanted, rng))
+    clean = iter(_ones(slots - able, kept, rng))
+    times = bytearray(len(made) + able)
+    start = 0
+    for versions in made:
+        for copy in range(copies):
+            if copy >= versions:
+                times[start] += next(clean)
+            elif next(perturbed):
+                times[start + 1 + copy] = 1
+            else:
+                times[start] += 1
+        start += 1 + versions
+    return times, slots - able - kept
+
+
+def _ones(size: int, ones: int, rng: random.Random) -> bytearray:
+    """`size` flags of which `ones` are set, at random places."""
+    flags = bytearray(size)
+    for place in rng.sample(range(size), ones):
+        flags[place] = 1
+    return flags
+
+
+def conversation(row: TrainingRow) -> FineTuningRow:
+    """A row with its gold as the assistant's turn."""
+    gold = Message("assistant", row.reward_model["ground_truth"])
+    return FineTuningRow(messages=(*row.prompt, gold), extra_info=row.extra_info)
+
 
 SPLITS = ("train", "validation")
 
@@ -61,12 +217,12 @@ def build(
         folders.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
     ):
         scratch = folder / "scratch.parquet"
-        maker = VersionMaker(source, spec, used, checks)
+        maker = VersionMaker(source, spec, used, checks, scratch)
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
         workers = SERIAL if used else spec.workers
-        versions = maker.make(scratch, progress, workers)
-        writer = ConfigWriter(versions, spec)
+        maker.make(progress, workers)
+        writer = ConfigWriter(maker, spec)
         rows = {}
         for config in spec.configs:
             progress(f"writing {config}")

@@ -12,7 +12,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.io import templates
 
-from .marked import Report
+from .report import Report
 
 BATCH, EPOCHS = 64, 3
 """The paper's batch and epochs: what the step counts are computed with."""

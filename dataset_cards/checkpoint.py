@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.dataset_cards.citation import paper_bibtex
 from robustbench_tc.errors import UserError
 
-from .front_matter import model_header
+from .citation import paper_bibtex
+from .front_matter import FIRST
 from .render import template
 
 NAME = "checkpoint.json"
@@ -36,16 +36,21 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The model's own table, one object per line with the same keys (dataset version, mode, accuracies)."""
 
 
-def checkpoint_card(description: Any, version: str) -> str:
-    """`README.md` of a model. UserError where `checkpoint.json` says too little, or its table is ragged."""
-    try:
-        model = msgspec.convert(description, Checkpoint)
-    except msgspec.ValidationError as error:
-        raise UserError(f"checkpoint.json: {error}") from None
+def checkpoint_card(model: Checkpoint, version: str) -> str:
+    """`README.md` of a model. UserError where its table is ragged."""
+    from huggingface_hub import ModelCardData
+
     if any(list(row) != list(model.results[0]) for row in model.results):
-        raise UserError("checkpoint.json: the rows of `results` have different keys")
-    tags = ["tool-calling", "reinforcement-learning"]
-    header = model_header(model.licence, model.base_model, model.dataset_repo, tags)
+        raise UserError(f"{NAME}: the rows of `results` have different keys")
+    data = ModelCardData(
+        license=model.licence,
+        base_model=model.base_model,
+        datasets=[model.dataset_repo] if model.dataset_repo else None,
+        library_name="transformers",
+        pipeline_tag="text-generation",
+        language=["en"],
+        tags=["tool-calling", "reinforcement-learning"],
+    )
     return template("checkpoint.md.j2").render(
-        header=header, model=model, version=version, bibtex=paper_bibtex()
+        header=data.to_yaml(original_order=FIRST), model=model, version=version, bibtex=paper_bibtex()
     )

@@ -5,53 +5,75 @@ can never say another number than its data hold.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import jinja2
 
 from robustbench_tc import __version__, sources, taxonomy
-from robustbench_tc.builders.live.report import LiveReport
-from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.dataset_cards.citation import paper_bibtex
+from robustbench_tc.builders.report import BuildReport, LiveReport
 from robustbench_tc.io import templates
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from . import said
+from .citation import paper_bibtex
 from .facts import Release
-from .front_matter import configs_of, dataset_header
+from .front_matter import dataset_header
 from .how_made import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
+
+
+def card(
+    name: str,
+    report: Any,
+    release: Release | None,
+    *,
+    title: str,
+    rows: int,
+    tags: Sequence[str],
+    configs: Iterable[str],
+    header: Mapping[str, Any] = {},
+    checksums: Mapping[str, str] | None = None,
+    **facts: Any,
+) -> str:
+    """The card of a dataset from the template `name`: of a build, or with `release` of a release, which says
+    more. `header`: what `dataset_header` takes besides; `facts`: what this template asks for besides."""
+    if checksums is None:
+        checksums = report.checksums
+    return template(name).render(
+        header=dataset_header(title, rows, tags, configs, checksums, release, **header),
+        report=report,
+        release=release,
+        how_made=HOW_MADE,
+        flags=FLAGS,
+        bibtex=paper_bibtex(),
+        package_version=__version__,
+        **facts,
+    )
 
 
 def benchmark_card(report: BuildReport, release: Release | None = None) -> str:
     """`README.md` of the benchmark: of a build, or with `release` of a release, which says more."""
     counts = ((code, sum(by_source.values())) for code, by_source in report.rows.items())
     count = {code: rows for code, rows in counts if rows}
-    types = [t for t in taxonomy.known_with(count) if t.code in count]
-    header = dataset_header(
-        "RobustBench-TC",
-        report.total,
-        ["tool-calling", "function-calling", "robustness", "agents", "benchmark"],
-        configs_of(report.configs, taxonomy.CLEAN, report.checksums, release),
+    return card(
+        "robustbench_tc.md.j2",
+        report,
         release,
-        languages=said.language_codes(count),
-    )
-    return template("robustbench_tc.md.j2").render(
-        header=header,
-        report=report,
-        release=release,
-        types=types,
+        title="RobustBench-TC",
+        rows=report.total,
+        tags=("tool-calling", "function-calling", "robustness", "agents", "benchmark"),
+        configs=report.configs,
+        header={"languages": said.language_codes(count)},
+        types=[t for t in taxonomy.known_with(count) if t.code in count],
         count=count,
         said=said,
         further_requests=said.further_requests(count),
         skips=skips(report),
-        how_made=HOW_MADE,
-        flags=FLAGS,
         answerable=_answerable(report),
         per_source=per_source(report),
         core=len(taxonomy.codes()) + 1,
         paper_sources=PAPER_SOURCES,
         paper_rows=PAPER_ROWS,
-        bibtex=paper_bibtex(),
-        package_version=__version__,
     )
 
 

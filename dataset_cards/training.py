@@ -1,13 +1,10 @@
 """The card of the training data."""
 
-from robustbench_tc import __version__, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.builders.toolrl_report import TrainingReport
-from robustbench_tc.dataset_cards.citation import paper_bibtex
 
 from .facts import Release
-from .front_matter import configs_of, dataset_header
-from .how_made import HOW_MADE
-from .render import template
+from .render import card
 from .said import language_codes, languages
 
 PURPOSES = {
@@ -21,25 +18,19 @@ PURPOSES = {
 def training_card(report: TrainingReport, release: Release | None = None) -> str:
     """`README.md` of the training data: of a build, or with `release` of a release, which says more."""
     used = [code for code in report.used if report.used[code]]
-    checksums = release.checksums if release else {}
-    header = dataset_header(
-        "ToolRL-DR",
-        sum(counts["train"] + counts["validation"] for counts in report.rows.values()),
-        ["tool-calling", "reinforcement-learning", "grpo", "domain-randomization"],
-        configs_of(report.rows, next(iter(report.rows)), checksums, release, ("train", "validation")),
+    return card(
+        "toolrl_dr.md.j2",
+        report,
         release,
-        languages=language_codes(used),
-    )
-    return template("toolrl_dr.md.j2").render(
-        header=header,
+        title="ToolRL-DR",
+        rows=sum(counts["train"] + counts["validation"] for counts in report.rows.values()),
+        tags=("tool-calling", "reinforcement-learning", "grpo", "domain-randomization"),
+        configs=report.rows,
+        checksums=release.checksums if release else {},
+        header={"splits": ("train", "validation"), "languages": language_codes(used)},
         used=used,
         components=report.components,
         languages=languages(used),
-        report=report,
-        release=release,
         types=[t for t in taxonomy.types("known") if t.code in {*report.types, *report.used}],
-        how_made=HOW_MADE,
         purposes=PURPOSES,
-        bibtex=paper_bibtex(),
-        package_version=__version__,
     )

@@ -12,9 +12,9 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
-from robustbench_tc import schema, sources, taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import LiveRow, Sample
+from robustbench_tc.schema import LiveRow, Sample, fingerprint
 
 Row = TypeVar("Row", Sample, LiveRow)
 
@@ -69,58 +69,46 @@ class Data(msgspec.Struct, Generic[Row], frozen=True, kw_only=True, dict=True):
 
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, digest) pairs: equal for equal rows in any order."""
-        return schema.fingerprint(sorted(self.hashes.items()))
+        return fingerprint(sorted(self.hashes.items()))
 
     def select(self, selection: Selection) -> tuple[Row, ...]:
-        """The selected rows, in the dataset's order. Raises UserError."""
-        return select(self.rows, selection, self.name, self.by, anchored=self.anchored)
+        """The selected rows, in the dataset's order.
 
-
-def select(
-    every: Sequence[Row], selection: Selection, name: str, by: Origin = "source", *, anchored: bool = False
-) -> tuple[Row, ...]:
-    """The selected ones of the rows of the dataset `name`, in its order; `anchored`: rows of types bring the
-    clean rows along which they are compared with.
-
-    Raises UserError: an unknown name, or nothing is left.
-    """
-    known = dict.fromkeys(row.type_code for row in every)
-    types = {taxonomy.find_in(known, code, "type in this dataset") for code in selection.types}
-    for source in selection.sources:
-        if source not in sources.in_tables():
-            raise unknown("source", source, sources.in_tables())
-    if selection.ids:
-        present = {row.id for row in every} | {row.clean_id for row in every}
-        for wanted in selection.ids:
-            if wanted not in present:
-                raise unknown("row id", wanted, present)
-    rows = [
-        row
-        for row in every
-        if (not types or row.type_code in types)
-        and (not selection.sources or getattr(row, by) in selection.sources)
-        and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
-    ]
-    if anchored and types and not selection.ids:
-        samples, named = {row.clean_id for row in rows}, {row.id for row in rows}
-        clean = taxonomy.CLEAN
+        Raises UserError: an unknown name, or nothing is left.
+        """
+        known = dict.fromkeys(row.type_code for row in self.rows)
+        types = {taxonomy.find_in(known, code, "type in this dataset") for code in selection.types}
+        for source in selection.sources:
+            if source not in sources.in_tables():
+                raise unknown("source", source, sources.in_tables())
+        present = {row.id for row in self.rows} | {row.clean_id for row in self.rows}
+        if missing := [wanted for wanted in selection.ids if wanted not in present]:
+            raise unknown("row id", missing[0], present)
         rows = [
-            row for row in every if row.id in named or (row.type_code == clean and row.clean_id in samples)
+            row
+            for row in self.rows
+            if (not types or row.type_code in types)
+            and (not selection.sources or getattr(row, self.by) in selection.sources)
+            and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
         ]
-    for word, number in (("limit", selection.limit), ("samples", selection.samples)):
-        if number is not None and number < 1:
-            raise UserError(f"--{word} {number}: give 1 or more")
-    if selection.limit is not None and selection.samples is not None:
-        raise UserError("--limit counts rows, --samples whole samples: give one of them")
-    if selection.samples is not None:
-        drawn = frozenset(order(rows, by)[: selection.samples])
-        rows = [row for row in rows if row.clean_id in drawn]
-    if selection.limit is not None:
-        kept = {row.id for row in turns(rows, by)[: selection.limit]}
-        rows = [row for row in rows if row.id in kept]
-    if not rows:
-        raise UserError(f"no row of {name} fits the selection: widen --types, --sources or --ids")
-    return tuple(rows)
+        if self.anchored and types and not selection.ids:
+            types.add(taxonomy.CLEAN)
+            samples = {row.clean_id for row in rows}
+            rows = [row for row in self.rows if row.type_code in types and row.clean_id in samples]
+        for word, number in (("limit", selection.limit), ("samples", selection.samples)):
+            if number is not None and number < 1:
+                raise UserError(f"--{word} {number}: give 1 or more")
+        if selection.limit is not None and selection.samples is not None:
+            raise UserError("--limit counts rows, --samples whole samples: give one of them")
+        if selection.samples is not None:
+            drawn = frozenset(order(rows, self.by)[: selection.samples])
+            rows = [row for row in rows if row.clean_id in drawn]
+        if selection.limit is not None:
+            kept = {row.id for row in turns(rows, self.by)[: selection.limit]}
+            rows = [row for row in rows if row.id in kept]
+        if not rows:
+            raise UserError(f"no row of {self.name} fits the selection: widen --types, --sources or --ids")
+        return tuple(rows)
 
 
 def order(rows: Iterable[Row], by: Origin = "source") -> list[str]:
@@ -165,16 +153,15 @@ def turns(rows: Sequence[Row], by: Origin = "source") -> list[Row]:
         by_type[taxonomy.CLEAN] = by_type.pop(taxonomy.CLEAN)
     places = {source: at for at, source in enumerate(sorted({getattr(row, by) for row in rows}))}
     found: dict[str, Row] = {}
-    for row in _in_turns([_by_source(by_type[code], at, places) for at, code in enumerate(by_type)]):
+    # Of one type a source at a time; the type with this number begins with the source of this number.
+    in_types = [
+        _in_turns([there[one] for one in sorted(there, key=lambda one: (places[one] - at) % len(places))])
+        for at, there in enumerate(by_type.values())
+    ]
+    for row in _in_turns(in_types):
         anchor = clean.get(row.clean_id, row)
         found |= {anchor.id: anchor, row.id: row}
     return list(found.values())
-
-
-def _by_source(by_source: dict[str, list[Row]], number: int, places: dict[str, int]) -> list[Row]:
-    """One type's rows, a source at a time in turns; the type with this number begins with this source."""
-    sources = sorted(by_source, key=lambda source: (places[source] - number) % len(places))
-    return _in_turns([by_source[source] for source in sources])
 
 
 def _in_turns(lists: Sequence[Sequence[Row]]) -> list[Row]:

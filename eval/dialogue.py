@@ -1,6 +1,6 @@
 """One row with one speaker: the next request out, the reply in, until it has ended.
 
-    dialogue = begin(row, settings, repeat)              # eval/envs.py
+    dialogue = begin(row, settings, repeat)
     while (ask := dialogue.ask()) is not None:
         dialogue.reply(dialogue.noted(answer to ask))
         if dialogue.doing is not None:                   # calls that a world has to carry out
@@ -11,61 +11,31 @@ take the same steps. Defences stand between the row and the speaker; every reque
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from types import MappingProxyType
+from typing import Protocol, TypeAlias
 
 import msgspec
 
-from robustbench_tc.schema import Call, Ended, LiveRow, Sample, Step, Tool
+from robustbench_tc.schema import Call, Ended, LiveRow, Sample, Step
 
 from . import wire
-from .defend import chain
-from .defend.base import Asking, Defence, Request, Said, Scene
+from .defend.chain import Asking, Request, Said, finished, reply
 from .live.carrying_out import CarryingOut
+from .live.world_env import World
+from .prompts import OURS, Prompts
 from .record import Answer, Settings
+from .scripted import Results, Scripted
 
+Env: TypeAlias = Scripted | World
+"""What answers a speaker's calls: the text of a row, or a world.
 
-class Env(Protocol):
-    """What answers a speaker's calls: the text of a row (`scripted.Scripted`), or a world
-    (`live.world_env.World`)."""
-
-    @property
-    def row(self) -> Sample | LiveRow: ...
-
-    @property
-    def chain(self) -> Sequence[Defence]:
-        """The defences between the row and the speaker, the first in front."""
-
-    @property
-    def asks(self) -> str:
-        """A digest of all that an answer depends on in the row."""
-
-    @property
-    def wording(self) -> str | None:
-        """A version of the texts that it is asked in, where not that of `Settings.prompt_version`."""
-
-    @property
-    def ended(self) -> Ended | None:
-        """How it ended; None while it goes on."""
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """The tools as the speaker is shown them: native calls bear their names."""
-
-    def scene(self) -> Scene:
-        """This moment, for defences."""
-
-    def ask(self, request: Request) -> wire.Ask:
-        """A request of this moment as it goes over the wire."""
-
-    def noted(self, answer: Answer, request: Request) -> Answer:
-        """An answer as it is written down."""
-
-    def take(self, said: Said, asked: Sequence[Answer]) -> CarryingOut | None:
-        """The reply of this moment, made of the answers `asked`, counts; calls that a world has to carry out
-        before the next moment."""
-
-    def add(self, steps: Sequence[Step]) -> None:
-        """What came of these calls."""
+`chain` are the defences between the row and the speaker, the first in front; `asks` is a digest of all that
+an answer depends on in the row, `wording` a version of the texts it is asked in, where not that of
+`Settings.prompt_version`; `tools` are those that the speaker is shown: native calls bear their names. `scene`
+is this moment for defences, `ask` one of its requests as it goes over the wire, `noted` an answer as it is
+written down. `take`: the reply of this moment, made of several answers, counts; it may return calls that a
+world has to carry out before the next moment, and whose `add` is told what came of them.
+"""
 
 
 class Dialogue:
@@ -124,7 +94,8 @@ class Dialogue:
         self._advance(answer)
 
     def done(self, steps: Sequence[Step]) -> None:
-        """Takes what came of the calls that waited."""
+        """Takes what came of the calls that waited for a world."""
+        assert isinstance(self.env, World)
         self.env.add(steps)
         self._next_moment()
 
@@ -135,7 +106,7 @@ class Dialogue:
         self.number += 1
         self._asked = []
         self._scene = self.env.scene()
-        self._steps: Asking = chain.reply(self.env.chain, self._scene)
+        self._steps: Asking = reply(self.env.chain, self._scene)
         self._advance(None)
 
     def _advance(self, answer: Answer | None) -> None:
@@ -148,10 +119,23 @@ class Dialogue:
             said: Said = end.value
         self._request = None
         if self.env.chain:
-            said = chain.finished(said, self._scene, self._asked, repeat=self.repeat, number=self.number)
+            said = finished(said, self._scene, self._asked, repeat=self.repeat, number=self.number)
         self.doing = self.env.take(said, self._asked)
         if self.doing is None:
             self._next_moment()
+
+
+def begin(
+    row: Sample | LiveRow,
+    settings: Settings,
+    repeat: int = 0,
+    results: Results = MappingProxyType({}),
+    words: Prompts = OURS,
+) -> Dialogue:
+    """A row before its first request. `results`: what the tools of own cases answer; `words`: of prompt
+    mode."""
+    env = World(row, settings) if isinstance(row, LiveRow) else Scripted(row, settings, results, words)
+    return Dialogue(env, settings, repeat)
 
 
 class Speaker(Protocol):

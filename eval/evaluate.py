@@ -1,24 +1,70 @@
-"""A dataset and whoever is asked in, a run folder with every answer and its verdict out."""
+"""A dataset and whoever is asked in, a run folder with every answer and its verdict out; or, before anything
+is asked or written, what that would take (`rbtc eval --dry-run`)."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from robustbench_tc.io import parquet
+import msgspec
+
+from robustbench_tc.io import folders, parquet
+from robustbench_tc.schema import MAX_STEPS, Json, LiveRow, Sample, dumps
+from robustbench_tc.shown import Part
 from robustbench_tc.worlds.handle import WorldType
 
-from . import agents, growth, reasons, record, reuse as reusing, session, verdicts
+from . import agents, growth, reasons, record, session, verdicts
 from .data import Selection
-from .dry_run import DryRun, dry_run
+from .defend.chain import budget
+from .dialogue import Dialogue, begin
 from .inputs import Dataset
 from .journal import Lines, replay
 from .live.inputs import LiveData, world_types
-from .opening import Effort
-from .record import RunFolder
+from .record import RunFolder, Settings
 from .run import Progress
-from .who import Who
+from .scripted import most_replies
+from .speakers import with_system
+from .who import Effort, Who
+
+CHARACTERS = 4
+"""Of a request, taken for one token."""
+
+TURN = MAX_STEPS + 2
+"""Replies in a turn of a live row at most: with calls, one that asks the user, and the last."""
+
+
+class DryRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session takes; of bounds the first is the least."""
+
+    rows: int
+    """Times repeats, without those that are answered."""
+    requests: tuple[int, int]
+    """The least where no call is made and equal requests are asked once."""
+    prompt_tokens: tuple[int, int]
+    """The most: as if every request was as long as a row's first one."""
+    completion_tokens: int | None
+    """At most; None where replies have no limit."""
+    cost: tuple[float, float] | None
+    """From the least prompts alone to the most of everything; None without prices, or a limit of replies."""
+    first: Json
+    """The body of the first request; None where nothing is left to ask."""
+
+    def shown(self) -> Iterator[Part]:
+        """The bounds, then the first request."""
+        yield f"{self.rows:,} rows to ask, {_between(self.requests)} requests"
+        tokens = _between(self.prompt_tokens)
+        yield f"about {tokens} prompt tokens (a token for every {CHARACTERS} characters)"
+        if self.completion_tokens is not None:
+            yield f"at most {self.completion_tokens:,} completion tokens"
+        if self.cost is not None:
+            yield f"cost {self.cost[0]:.4g} to {self.cost[1]:.4g}"
+        yield "nothing was asked and nothing written; the first request:"
+        yield from msgspec.json.format(msgspec.json.encode(self.first), indent=1).decode().splitlines()
+
+
+def _between(bounds: tuple[int, int]) -> str:
+    return " to ".join(f"{one:,}" for one in dict.fromkeys(bounds))
 
 
 @dataclass(kw_only=True)
@@ -68,12 +114,13 @@ class Evaluation:
         usual = record.default_place(who.name, who.mode, who.suffix, live=isinstance(data, LiveData))
         path = usual if out is None else Path(out)
         others = [Path(one) for one in ([reuse] if isinstance(reuse, str | Path) else reuse)]
-        reusing.check(others, settings, path)
+        session.check_reuse(others, settings, path)
         if fresh and not dry and os.path.lexists(path):
-            record.discard(path, discard_changes=discard_changes)
+            record.open_run(path)  # says what it is instead
+            folders.remove_dir(path, kind="run", discard_changes=discard_changes)
         folder = record.start(path, data, settings, len(rows) * repeat, dry=dry)
         if not dry:
-            reusing.take(folder, data, selection, others)
+            session.reuse(folder, data, selection, others)
         folder.notes += who.notes
         return cls(
             folder=folder,
@@ -148,14 +195,14 @@ class Evaluation:
     def dry_run(self) -> DryRun:
         """What `ask` would take. An agent in this process is asked the same."""
         folder, settings = self.folder, self.folder.record.settings
-        there = Lines.of(folder.journal_path)
+        there = Lines(folder.journal_path)
         todo = [
-            session.begin(row, settings, repeat, words=self.who.words)
+            begin(row, settings, repeat, words=self.who.words)
             for repeat in range(settings.repeat)
             for row in session.sample_by_sample(self.data.select(self.selection))
-            if not replay(there, session.begin(row, settings, repeat))
+            if not replay(there, begin(row, settings, repeat))
         ]
-        return dry_run(todo, settings, self.who.settings.price)
+        return planned(todo, settings, self.who.settings.price)
 
     def why_failed(self) -> list[str]:
         """Lines for people: why requests failed."""
@@ -174,3 +221,51 @@ class Evaluation:
             for row in parquet.read_rows([self.folder.scores_path], ["id", "correct"])
             if row["correct"] is not agents.is_right(self.agent, rows[row["id"]], anchors[row["id"]])
         ]
+
+
+def planned(
+    dialogues: Sequence[Dialogue], settings: Settings, price: tuple[float, float] | None = None
+) -> DryRun:
+    """What asking these takes, none of which has begun."""
+    bodies = [_body(one, settings) for one in dialogues]
+    least: dict[str, tuple[int, int]] = {}
+    most = long = 0
+    for number, (one, body) in enumerate(zip(dialogues, bodies, strict=True)):
+        text = dumps((one.repeat, body))
+        fewest, replies = _replies(one.env.row)
+        requests = replies * budget(one.env.chain)
+        most, long = most + requests, long + requests * len(text)
+        least[text if settings.shares else str(number)] = fewest, fewest * len(text)
+    short = sum(characters for _, characters in least.values())
+    limit = settings.decoding.get("max_tokens")
+    completion = most * limit if isinstance(limit, int) else None
+    cost = None
+    if price is not None and completion is not None:
+        asked_for, answered = price
+        spent = long / CHARACTERS * asked_for + completion * answered
+        cost = (short / CHARACTERS * asked_for / 1e6, spent / 1e6)
+    return DryRun(
+        rows=len(dialogues),
+        requests=(sum(requests for requests, _ in least.values()), most),
+        prompt_tokens=(short // CHARACTERS, long // CHARACTERS),
+        completion_tokens=completion,
+        cost=cost,
+        first=next(iter(bodies), None),
+    )
+
+
+def _replies(row: Sample | LiveRow) -> tuple[int, int]:
+    """How many count for a row, at least and at most."""
+    if isinstance(row, LiveRow):
+        return len(row.turns), len(row.turns) * TURN
+    return 1, most_replies(row)
+
+
+def _body(dialogue: Dialogue, settings: Settings) -> dict[str, Json]:
+    ask = dialogue.ask()
+    assert ask is not None  # nothing has been answered yet
+    body: dict[str, Json] = {"model": settings.checkpoint or settings.model, **settings.decoding}
+    body["messages"] = with_system(ask.messages, settings.system)
+    if ask.tools is not None:
+        body["tools"] = ask.tools
+    return body

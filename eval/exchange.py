@@ -7,19 +7,18 @@ The paper's rows hold the identity fields of its data (`paper_layout`), the gold
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast, get_args
 
 import msgspec
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json, Prediction, Sample, Status
+from robustbench_tc.schema import Json, Prediction, Sample, Status, dumps
 from robustbench_tc.shown import Line, Part
 
 from . import predictions
-from .data import Selection
 from .inputs import Dataset
 from .paper_layout import decoded, identity, lines_of
 from .record import Mode, RunFolder, Settings, start
@@ -40,12 +39,8 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
         yield Line(f"{self.predictions} predictions in {self.path}", aside=True)
 
 
-def write_predictions(path: Path, answers: Iterable[Prediction], rows: Mapping[str, Sample]) -> None:
-    """Predictions as JSON lines in the paper's layout."""
-    predictions.write_lines(path, (_theirs_of(one, rows[one.id]) for one in answers))
-
-
-def _theirs_of(one: Prediction, row: Sample) -> dict[str, Json]:
+def in_paper_layout(one: Prediction, row: Sample) -> dict[str, Json]:
+    """A prediction as the paper's release has it."""
     answer: dict[str, Json] = {
         "raw_output": one.raw_output or "",
         "error": None if one.status == "ok" else f"{one.status}: {one.error or ''}",
@@ -102,23 +97,21 @@ def read_predictions(
                     raise UserError(f"{where}: {error}") from None
                 known = one.sample_hash == hashes.get(one.id)
             else:
-                one, gold = _theirs(record, file.stem, where, model, mode)
-                row = rows.get(one.id)
-                known = row is not None and _same_gold(gold, row)
+                one, names = _theirs(record, file.stem, where, model, mode)
+                known = one.id in rows and names in ([], [call["name"] for call in flat_gold(rows[one.id])])
                 one = msgspec.structs.replace(one, sample_hash=hashes.get(one.id, ""))
-            if one.id not in rows:
-                left_out["row that the dataset does not have"] += 1
-            elif (
-                one.injected
-                and one.first_output is None
-                and answered_with_success(rows[one.id])
-                and not one.first_tool_calls
-            ):
-                left_out["row whose first reply is judged too, and is not there"] += 1
-            elif not known:
-                left_out["answer to another text than the dataset's"] += 1
-            elif (one.id, one.repeat) in found:
-                left_out["second answer to a row"] += 1
+            row = rows.get(one.id)
+            no_first = one.injected and one.first_output is None and not one.first_tool_calls
+            why_not = {
+                "row that the dataset does not have": row is None,
+                "row whose first reply is judged too, and is not there": (
+                    row is not None and no_first and answered_with_success(row)
+                ),
+                "answer to another text than the dataset's": not known,
+                "second answer to a row": (one.id, one.repeat) in found,
+            }
+            if reason := next((why for why, holds in why_not.items() if holds), None):
+                left_out[reason] += 1
             else:
                 found[one.id, one.repeat] = one
     if not found:
@@ -140,7 +133,6 @@ def import_run(
         backend="import",
         decoding={},
         prompt_version="unknown",
-        selection=Selection(),
         repeat=1 + max(one.repeat for one in found),
     )
     folder = start(out, dataset, settings, len(found))
@@ -151,14 +143,15 @@ def import_run(
 
 def _theirs(
     record: dict[str, Json], stem: str, where: str, model: str, mode: Mode
-) -> tuple[Prediction, Json]:
-    """A prediction in the paper's layout, and the golden answers that came with it."""
+) -> tuple[Prediction, list[Json]]:
+    """A prediction in the paper's layout, and the tools that the golden answers beside it call; none: whether
+    it answers the dataset's text is taken on trust."""
     source, clean_id, code = identity(record, stem, where)
     answer = decoded(record.get("prediction"))
     if not isinstance(answer, dict):
         raise UserError(f"{where}: no prediction in it; is this a file of data?")
     raw, said = answer.get("raw_output"), answer.get("error")
-    text = raw if isinstance(raw, str) else "" if raw is None else schema.dumps(raw)
+    text = raw if isinstance(raw, str) else "" if raw is None else dumps(raw)
     status: Status = "ok"
     if said:
         word = str(said).partition(":")[0]
@@ -188,22 +181,13 @@ def _theirs(
         injected=injected,
         error=str(said) if said else None,
     )
-    return one, decoded(record.get("golden_answers"))
+    golden = [decoded(gold) for gold in decoded(record.get("golden_answers")) or []]
+    return one, [gold.get("name") if isinstance(gold, dict) else None for gold in golden]
 
 
 def _native(call: Json, number: int) -> dict[str, Json]:
-    found = decoded(call)
-    if not isinstance(found, dict):
-        found = {}
+    found = call if isinstance(call := decoded(call), dict) else {}
     inner: dict[str, Json] = found["function"] if isinstance(found.get("function"), dict) else found
     arguments = inner.get("parameters", inner.get("arguments", {}))
-    text = arguments if isinstance(arguments, str) else schema.dumps(arguments)
+    text = arguments if isinstance(arguments, str) else dumps(arguments)
     return {"id": str(found.get("id") or f"call_{number}"), "name": str(inner.get("name")), "arguments": text}
-
-
-def _same_gold(golden: Json, row: Sample) -> bool:
-    """Whether the golden answers that came with a prediction call the row's gold tools; none: on trust."""
-    if not golden:
-        return True
-    names = [decoded(gold).get("name") for gold in golden if isinstance(decoded(gold), dict)]
-    return names == [call["name"] for call in flat_gold(row)]

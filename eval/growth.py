@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json
+from robustbench_tc.io.numbers import counted
+from robustbench_tc.schema import Json, dumps
 
 from .data import Data, Selection
 
@@ -35,14 +35,10 @@ def _ids(data: Data[Any], selections: Iterable[Selection]) -> frozenset[str]:
 
 def joined(data: Data[Any], there: Sequence[Selection], here: Selection) -> tuple[Selection, ...]:
     """As few selections as give the rows of all: one where it does alone, `Selection()` for every row."""
-    found = {one: _ids(data, [one]) for one in (here, *there)}
-    every = frozenset[str]().union(*found.values())
-    if len(every) == len(data.rows):
+    found = {_ids(data, [one]): one for one in (*there, here)}
+    if len(frozenset[str]().union(*found)) == len(data.rows):
         return (Selection(),)
-    if alone := next((one for one, ids in found.items() if ids == every), None):
-        return (alone,)
-    wanted = dict.fromkeys((*there, here))
-    return tuple(one for one in wanted if not any(found[one] < ids for ids in found.values()))
+    return tuple(one for ids, one in found.items() if not any(ids < others for others in found))
 
 
 def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:
@@ -56,10 +52,9 @@ def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:
     here, repeats = settings.selection, settings.repeat
     before, asked = _ids(data, there), _ids(data, [here])
     if repeats > repeat and (others := len(before - asked)):
-        more = f"{others} other row{'s' * (others != 1)}"
         raise UserError(
-            f"{where} holds {more} than those selected here, and asks all equally often: for "
-            f"--repeat {repeats} select them too, or take another --out with --reuse {where}"
+            f"{where} holds {counted(others, 'other row')} than those selected here, and asks all equally "
+            f"often: for --repeat {repeats} select them too, or take another --out with --reuse {where}"
         )
     whole, most = before | asked, max(repeat, repeats)
     notes = []
@@ -79,7 +74,7 @@ def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:
 
 
 def _size(ids: frozenset[str], repeat: int) -> str:
-    rows = f"{len(ids)} row" + "s" * (len(ids) != 1)
+    rows = counted(len(ids), "row")
     return rows if repeat == 1 else f"{rows} × {repeat}"
 
 
@@ -123,5 +118,5 @@ def _flat(settings: "Settings", ignored: Sequence[str]) -> dict[str, Json]:
 
 
 def _shown(value: Json) -> str:
-    text = "not set" if value is None else schema.dumps(value)
+    text = "not set" if value is None else dumps(value)
     return text if len(text) <= 80 else text[:77] + "…"

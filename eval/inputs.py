@@ -9,19 +9,19 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import live_types, schema, taxonomy
+from robustbench_tc import live_types, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset, version_of
 from robustbench_tc.own.book import Book, read as read_book
-from robustbench_tc.schema import TASKS, Json, LiveRow, Sample, Tool
+from robustbench_tc.schema import TASKS, Json, LiveRow, Sample, Tool, arrow_table, content_hash, record
 
-from . import needs_no_reading, paper_layout
+from . import paper_layout
+from .agents import blind
+from .agents.blind import TypeFigures
 from .data import Data, Row, Selection
 from .live import inputs as live_inputs
-from .live.inputs import LiveData
-from .live.row_check import mistake
-from .needs_no_reading import TypeFigures
+from .live.inputs import LiveData, mistake
 
 Kind = TypeVar("Kind", bound=Data[Any])
 
@@ -36,7 +36,7 @@ NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 class Dataset(Data[Sample], frozen=True, kw_only=True, dict=True):
     """Samples: every row of every sample config, clean first, in taxonomy order."""
 
-    digest_of = staticmethod(schema.content_hash)
+    digest_of = staticmethod(content_hash)
     audited: tuple[TypeFigures, ...] = ()
     """What needs no reading, as the dataset's audit counted it."""
     book: Book | None = None
@@ -53,9 +53,9 @@ class Dataset(Data[Sample], frozen=True, kw_only=True, dict=True):
 
     def needs_no_reading(self) -> tuple[TypeFigures, ...]:
         """How far one gets without the request: by the dataset's audit, else counted in the rows."""
-        if self.audited or len(self.rows) > needs_no_reading.COUNTED:
+        if self.audited or len(self.rows) > blind.COUNTED:
             return self.audited
-        return needs_no_reading.counted(self.rows)
+        return blind.counted(self.rows)
 
     def hash_of(self, row_id: str) -> str | None:
         """Its `content_hash`, if there is such a row."""
@@ -64,7 +64,7 @@ class Dataset(Data[Sample], frozen=True, kw_only=True, dict=True):
     def take(self, ids: Iterable[str]) -> pa.Table:
         """The rows of the samples that these ids are of."""
         wanted = {self.by_id[one].clean_id for one in ids}
-        return schema.arrow_table((row for row in self.rows if row.clean_id in wanted), Sample)
+        return arrow_table((row for row in self.rows if row.clean_id in wanted), Sample)
 
 
 def anchors(rows: Iterable[Sample]) -> dict[str, Sample]:
@@ -188,7 +188,7 @@ def _load_release(folder: Path, name: str, revision: str | None) -> Dataset:
         revision=revision,
         version=version_of(folder),
         rows=tuple(rows),
-        audited=needs_no_reading.audited(folder, Counter(row.type_code for row in rows)),
+        audited=blind.audited(folder, Counter(row.type_code for row in rows)),
         book=read_book(folder),
     )
 
@@ -198,7 +198,7 @@ def _load_live(folder: Path, name: str, revision: str | None) -> LiveData:
     order = {code: at for at, code in enumerate(live_types.type_codes())}
     configs.sort(key=lambda code: (code != TASKS, order.get(code, len(order)), code))
     rows: list[LiveRow] = []
-    read = partial(schema.record, kind=LiveRow)
+    read = partial(record, kind=LiveRow)
     for config in configs:
         rows += _read_rows(folder / config, LiveRow, read, live_types.config_of)
     clean = _clean_of(name, rows)
@@ -244,7 +244,7 @@ def sample(plain: dict[str, Any], registries: dict[str, tuple[Tool, ...]]) -> Sa
     """A row of a release file. Equal registries become one object, remembered in `registries`."""
     registry = plain["tools"]
     known = registries.get(registry)
-    row = schema.record(plain if known is None else plain | {"tools": known}, Sample)
+    row = record(plain if known is None else plain | {"tools": known}, Sample)
     registries[registry] = row.tools
     return row
 

@@ -19,10 +19,10 @@ from typing import cast
 
 import msgspec
 
-from robustbench_tc import schema, sources, taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.prompts import json_schema
-from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Message, Sample, Tool
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Message, Sample, Tool, dumps, loads
 
 THINK = "**Think"
 """A step of API-Bank's prompt that the release lists among the tools. It is none (benchmark.md §2)."""
@@ -55,18 +55,14 @@ def read_release(path: Path) -> tuple[tuple[Sample, ...], dict[str, int]]:
             if other not in files:
                 left_out[f"row of {other.name}, named after no type"] += sum(1 for _ in lines_of(other))
     rows: dict[str, Sample] = {}
-    for file in files:
-        if not file.is_file():
-            continue
+    for file in filter(Path.is_file, files):
         for where, record in lines_of(file):
             if "multi_turn" in str(record.get("category")):
                 left_out["multi-turn row"] += 1
-                continue
-            row = _sample(record, file.stem, where, left_out)
-            if row.id in rows:
+            elif (row := _sample(record, file.stem, where, left_out)).id in rows:
                 left_out["row id seen before"] += 1
-                continue
-            rows[row.id] = row
+            else:
+                rows[row.id] = row
     if not rows:
         raise UserError(f"{path} holds no single-turn row in the layout of the paper's release")
     clean = {row.clean_id: row for row in rows.values() if row.type_code == taxonomy.CLEAN}
@@ -83,7 +79,7 @@ def lines_of(file: Path, left_out: Counter[str] | None = None) -> Iterator[tuple
         if not line.strip():
             continue
         try:
-            record = schema.loads(line)
+            record = loads(line)
         except (ValueError, RecursionError) as error:
             if left_out is not None and number == len(lines):
                 left_out["torn last line"] += 1
@@ -99,7 +95,7 @@ def decoded(value: Json) -> Json:
     for _ in range(2):
         if isinstance(value, str):
             with suppress(ValueError, RecursionError):
-                value = schema.loads(value)
+                value = loads(value)
     return value
 
 
@@ -158,7 +154,7 @@ def _messages(found: Iterable[dict[str, Json]], source: str) -> Iterator[Message
         role, content = message["role"], message.get("content")
         if role == "system" and source in _SYSTEM_HOLDS_TOOLS:
             continue
-        text = content if isinstance(content, str) else "" if content is None else schema.dumps(content)
+        text = content if isinstance(content, str) else "" if content is None else dumps(content)
         yield msgspec.convert({"role": role, "content": text.removesuffix("\nBegin!\n")}, Message)
 
 

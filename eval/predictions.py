@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.schema import Json, Prediction, Sample, arrow_schema, dumps
+from robustbench_tc.schema import Json, Prediction, Sample, arrow_schema, arrow_table, dumps, record
 
 from . import delivered, wire
-from .dialogue import Dialogue
-from .journal import Journal, replay
+from .defend.chain import total
 from .record import Answer, RunFolder, Settings
-from .scripted import Scripted, parsed
+from .scripted import parsed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,9 +57,9 @@ def combine(row: Sample, sample_hash: str, settings: Settings, first: Answer, *l
         first_tool_calls=first.tool_calls if injected else None,
         finish_reason=scored.finish_reason,
         error=scored.error,
-        prompt_tokens=_sum(a.prompt_tokens for a in answers),
-        completion_tokens=_sum(a.completion_tokens for a in answers),
-        latency_s=_sum(a.latency_s for a in answers),
+        prompt_tokens=total(answers, "prompt_tokens"),
+        completion_tokens=total(answers, "completion_tokens"),
+        latency_s=total(answers, "latency_s"),
         retries=sum(a.retries for a in answers),
         logprobs=scored.logprobs,
         attempts=sum(bool(one.has_call) for one in answers) if counts_attempts(row) else None,
@@ -105,27 +104,6 @@ def counts_attempts(row: Sample) -> bool:
     return taxonomy.known(row.type_code) and "times" in taxonomy.get(row.type_code).traits
 
 
-def _sum(values: Iterable[float | int | None]) -> Json:
-    there = [value for value in values if value is not None]
-    return sum(there) if there else None
-
-
-def of(
-    journal: Journal, rows: Sequence[Sample], hashes: dict[str, str], settings: Settings
-) -> Iterator[Prediction]:
-    """Every prediction that the journal has all replies of, repeats of a row together, rows in order."""
-    for row in rows:
-        for repeat in range(settings.repeat):
-            if (answers := kept(journal, row, settings, repeat)) is not None:
-                yield combine(row, hashes[row.id], settings, *answers)
-
-
-def kept(journal: Journal, row: Sample, settings: Settings, repeat: int) -> list[Answer] | None:
-    """The replies to a row that count; None where one is not there yet."""
-    env = Scripted(row, settings)
-    return env.answers if replay(journal, Dialogue(env, settings, repeat)) else None
-
-
 def leave(folder: RunFolder, found: Iterable[Prediction]) -> None:
     """Writes `predictions.parquet`, and the totals into the record."""
     made = list(found)
@@ -136,7 +114,7 @@ def leave(folder: RunFolder, found: Iterable[Prediction]) -> None:
 
 def write(path: Path, found: Iterable[Prediction]) -> None:
     """A file of predictions as `predictions.parquet`."""
-    tables = (schema.arrow_table(batch, Prediction) for batch in parquet.batches(found))
+    tables = (arrow_table(batch, Prediction) for batch in parquet.batches(found))
     parquet.write_file(tables, path, arrow_schema(Prediction), replace=True)
 
 
@@ -144,7 +122,7 @@ def write_lines(path: Path, found: Iterable[Json]) -> None:
     """Predictions as JSON lines, one a prediction, under exactly this name."""
     with atomic_file(path) as beside, beside.open("wb") as file:
         for one in found:
-            file.write(schema.dumps(one).encode() + b"\n")
+            file.write(dumps(one).encode() + b"\n")
 
 
 def read(path: Path) -> list[Prediction]:
@@ -166,7 +144,7 @@ def read_batches(path: Path) -> "Iterator[pa.RecordBatch]":
 def records(path: Path, batch: "pa.RecordBatch") -> list[Prediction]:
     """The predictions of a batch of the file. Raises UserError where they are none."""
     try:
-        return [schema.record(row, Prediction) for row in batch.to_pylist()]
+        return [record(row, Prediction) for row in batch.to_pylist()]
     except ValueError as error:
         what = f"{path} is damaged: {error}; the same rbtc eval makes it again from the journal"
         raise UserError(what) from None

@@ -1,19 +1,20 @@
 """`rbtc probe`: what a server does with the requests that a run makes, in fourteen short ones."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from robustbench_tc.compute import loop
-from robustbench_tc.llm import ChatRequest, Client, Completion, Endpoint, LLMError, call_id, over_http
+from robustbench_tc.llm import ChatRequest, Client, Completion, Endpoint, LLMError, over_http
 from robustbench_tc.schema import Json, Tool
 from robustbench_tc.shown import Part, Table
 
 from . import delivered, wire
 from .read_reply import read
-from .record import Finding
+from .record import Answered, Finding
 
 if TYPE_CHECKING:
     from .speakers import ModelSpeaker
@@ -27,86 +28,61 @@ FIRST = ("canary", "system", "call", "two calls", "history")
 """What `rbtc eval` asks before its first row."""
 
 Got = Completion | LLMError
-Read = Callable[[str, Completion], list[Finding]]
-"""From the model's name and its reply to findings."""
 
 
-class Question(msgspec.Struct, frozen=True):
-    """A request, how its reply is read, and what a refusal of it means."""
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request (`probe.json`), what its reply has to have, and what it means where it has not."""
 
     check: str
-    request: ChatRequest
-    read: Read
+    messages: list[dict[str, Json]]
+    tools: tuple[Tool, ...] = ()
+    """Their names go out as they are here: whether a server takes them is the question."""
+    params: dict[str, Json] = {}
+    says: str = ""
+    """A word of the reply's text."""
+    calls: int = 0
+    """So many native calls at least."""
+    fine: str = ""
+    otherwise: str = ""
+    """The note where the reply has it, or not; `{said}`, `{calls}` and `{tokens}` are the reply's."""
     refused: str = ""
+    """What a refusal of the request means."""
     needed: bool = False
     """Whether a run needs that the request is taken."""
 
+    @property
+    def request(self) -> ChatRequest:
+        """As it is sent."""
+        sent: list[dict[str, Json]] = [
+            {"type": "function", "function": msgspec.to_builtins(one)} for one in self.tools
+        ]
+        return ChatRequest(self.messages, sent or None, {"max_tokens": MAX_TOKENS, **self.params})
+
     def findings(self, model: str, got: Got) -> list[Finding]:
         """What came of it."""
-        if isinstance(got, Completion):
-            return self.read(model, got)
-        answer: Literal["no", "not in this form"] = "no" if self.needed else "not in this form"
-        return [Finding(check=self.check, answer=answer, note=f"{self.refused} ({got})".strip())]
+        if isinstance(got, LLMError):
+            answer: Answered = "no" if self.needed else "not in this form"
+            return [Finding(check=self.check, answer=answer, note=f"{self.refused} ({got})".strip())]
+        if self.check == "tools accepted":
+            return _calls(model, self.tools, got)
+        calls = len(got.tool_calls or ())
+        answer = "yes" if self.says in got.text.lower() and calls >= self.calls else "no"
+        if "logprobs" in self.params and got.logprobs is None:
+            answer = "not in this form"
+        note = self.fine if answer == "yes" else self.otherwise
+        said = note.format(said=got.text[:60], calls=calls, tokens=got.prompt_tokens)
+        return [Finding(check=self.check, answer=answer, note=said)]
 
 
-def _tool(
-    name: str = "get_weather", properties: Mapping[str, Json] = {}, more: Mapping[str, Json] = {}
-) -> Tool:
-    """`more`: fields of the schema beside its properties."""
-    found = {"city": {"type": "string"}, **properties}
-    schema = {"type": "object", "properties": found, "required": ["city"], **more}
-    return Tool(name, "Tells the weather in a city.", schema)
-
-
-WEATHER = _tool()
-USER = "What is the weather in Oslo now? Use the tool."
-OSLO: dict[str, Json] = {
-    "id": call_id("probe"),
-    "type": "function",
-    "function": {"name": WEATHER.name, "arguments": '{"city": "Oslo"}'},
-}
-PARAMETERS: dict[str, Json] = {"seed": 1, "temperature": 0.0, "max_tokens": MAX_TOKENS, "logprobs": True}
-
-
-def _asked(text: str, *tools: Tool, **params: Json) -> ChatRequest:
-    return _said([{"role": "user", "content": text}], *tools, **params)
-
-
-def _said(messages: Sequence[dict[str, Json]], *tools: Tool, **params: Json) -> ChatRequest:
-    # Names go out as they are here: whether a server takes them is the question.
-    sent = [
-        {
-            "type": "function",
-            "function": {"name": one.name, "description": one.description, "parameters": one.parameters},
-        }
-        for one in tools
-    ]
-    return ChatRequest(messages, sent or None, {"max_tokens": MAX_TOKENS, **params})
+QUESTIONS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, Question])
 
 
 def _is(check: str, fine: bool, otherwise: str = "") -> list[Finding]:
     return [Finding(check=check, answer="yes") if fine else Finding(check=check, answer="no", note=otherwise)]
 
 
-def _says(
-    check: str, word: str, messages: Sequence[dict[str, Json]], *tools: Tool, otherwise: str, refused: str
-) -> Question:
-    """Whether a reply's text holds a word."""
-
-    def read_text(model: str, got: Completion) -> list[Finding]:
-        return _is(check, word in got.text.lower(), f"{otherwise} (it said {got.text[:60]!r})")
-
-    return Question(check, _said(messages, *tools), read_text, refused)
-
-
-def _takes(check: str, otherwise: str, tool: Tool, **params: Json) -> Question:
-    """Whether a request is taken."""
-    return Question(check, _asked(USER, tool, **params), lambda model, got: _is(check, True), otherwise)
-
-
-def _calls(model: str, got: Completion) -> list[Finding]:
+def _calls(model: str, tools: tuple[Tool, ...], got: Completion) -> list[Finding]:
     """Whether tools are taken, a native call comes, and its arguments are an object."""
-    tools = (WEATHER,)
     native = wire.names_back(tools, got.tool_calls)
     meant = read(
         got.text, native, source="bfcl_v3", tools=tools, model=model, mode="fc", reasoning=got.reasoning
@@ -118,79 +94,6 @@ def _calls(model: str, got: Completion) -> list[Finding]:
         return found + _is("native call", True) + _is("arguments", reason is None, means)
     none = f"no call: The model made no call (it said {got.text[:60]!r})"
     return found + _is("native call", False, means or none)
-
-
-def _two(model: str, got: Completion) -> list[Finding]:
-    calls = len(got.tool_calls or ())
-    note = f"It made {calls}: rows that need several calls at once will be wrong."
-    return _is("two calls in one reply", calls > 1, note)
-
-
-def _parameters(model: str, got: Completion) -> list[Finding]:
-    if got.logprobs is not None:
-        return _is("sampling parameters", True)
-    note = "logprobs: asked for and not returned."
-    return [Finding(check="sampling parameters", answer="not in this form", note=note)]
-
-
-SCHEMA = "Rows with such a schema will be rejected."
-UNIT: dict[str, Json] = {"unit": {"type": "string"}}
-DAY: dict[str, Json] = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
-CAPITAL = "What is the capital of France? Answer with the name of the city only."
-BOTH = "What is the weather in Oslo and in Lima? Call the tool for both in one reply."
-QUESTIONS: Mapping[str, Question] = {
-    "canary": _says(
-        "answers a question",
-        "paris",
-        [{"role": "user", "content": CAPITAL}],
-        otherwise="Wrong weights, chat template or quantisation: no accuracy of this server means anything.",
-        refused="A plain question is refused.",
-    ),
-    "system": _says(
-        "system role",
-        "wren",
-        [
-            {"role": "system", "content": "Your name is Wren."},
-            {"role": "user", "content": "What is your name? Answer with the name only."},
-        ],
-        otherwise="The system message is not followed.",
-        refused="The system text goes in front of the first user message (--system-as-user).",
-    ),
-    "call": Question("tools accepted", _asked(USER, WEATHER), _calls, "A run needs --mode prompt", True),
-    "two calls": Question("two calls in one reply", _asked(BOTH, WEATHER), _two, needed=True),
-    "history": _says(
-        "result of a call",
-        "17",
-        [
-            {"role": "user", "content": USER},
-            {"role": "assistant", "content": "", "tool_calls": [OSLO]},
-            {"role": "tool", "tool_call_id": OSLO["id"], "content": '{"degrees": 17}'},
-        ],
-        WEATHER,
-        otherwise="The result is not used.",
-        refused="Transition rows cannot be finished.",
-    ),
-    "tool_choice": _takes("tool_choice", "The benchmark does not use it.", WEATHER, tool_choice="required"),
-    "dotted name": _takes(
-        "names with dots", "They are sent with _ in place of each dot.", _tool("weather.now")
-    ),
-    "long name": _takes(
-        "names of 64 characters",
-        "Rows with such a name will be rejected.",
-        _tool("get_weather_" + "n" * (64 - len("get_weather_"))),
-    ),
-    "$ref": _takes(
-        "schema with $ref",
-        SCHEMA,
-        _tool(properties={"unit": {"$ref": "#/$defs/unit"}}, more={"$defs": UNIT}),
-    ),
-    "anyOf": _takes("schema with anyOf", SCHEMA, _tool(properties={"day": DAY})),
-    "enum": _takes("enum with null", SCHEMA, _tool(properties={"unit": {"enum": ["C", "F", None]}})),
-    "key": _takes("keys such as filter[x]", SCHEMA, _tool(properties={"filter[x]": {"type": "string"}})),
-    "parameters": Question(
-        "sampling parameters", _asked("Say hello.", **PARAMETERS), _parameters, needed=True
-    ),
-}
 
 
 class Probed(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,7 +144,9 @@ async def ask(client: Client, model: str, long: int | None = None) -> list[Findi
     found = _is("model listed", model in served, listed)
     first, *rest = QUESTIONS.values()
     if long is not None:
-        rest.append(_long(long))
+        said = "word " * long + "\nSay hello."
+        many = [{"role": "user", "content": said}]
+        rest.append(Question(f"{long} words", many, fine="{tokens} tokens", needed=True))
     got = [await _got(client.complete(first.request))]
     got += await asyncio.gather(*(_got(client.complete(one.request)) for one in rest))
     for question, reply in zip((first, *rest), got, strict=True):
@@ -273,16 +178,6 @@ async def _got(reply: Awaitable[Completion]) -> Got:
         return await reply
     except LLMError as error:
         return error
-
-
-def _long(words: int) -> Question:
-    """Whether a request of about so many tokens is taken."""
-    check = f"{words} words"
-
-    def tokens(model: str, got: Completion) -> list[Finding]:
-        return [Finding(check=check, answer="yes", note=f"{got.prompt_tokens} tokens")]
-
-    return Question(check, _asked("word " * words + "\nSay hello."), tokens, needed=True)
 
 
 def failed(found: Sequence[Finding]) -> list[Finding]:

@@ -21,19 +21,17 @@ from typing import Any, Literal, NoReturn, Self, cast
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.llm import Store
+from robustbench_tc.llm import Stats, Store
 from robustbench_tc.llm.store import read_lines
-from robustbench_tc.schema import ASKED_AGAIN, Json, Status
+from robustbench_tc.schema import ASKED_AGAIN, Json, Status, dumps
 
 from . import growth
+from .agents.blind import TypeFigures
 from .data import Data, Selection
 from .live.inputs import LiveData
-from .needs_no_reading import TypeFigures
-from .request_settings import by_name
 
 RECORD = "run.json"
 FORMAT = 2
@@ -60,9 +58,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decoding: dict[str, Json]
     """Parameters as asked for; what an endpoint does not take is listed in its session's `left_out`."""
     prompt_version: str
-    selection: Selection
+    selection: Selection = Selection()
     """The first of the run's selections; a grown run may have others (`RunRecord.also`)."""
-    repeat: int
+    repeat: int = 1
     """How often every row is asked."""
     system: str | None = None
     """A text of the user's in front of every system message."""
@@ -93,7 +91,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             self.model,
             self.mode,
             self.backend,
-            sorted(by_name(self.decoding).items()),
+            # Names sorted: equal settings are equal, in whatever order they came.
+            [*msgspec.json.decode(msgspec.json.encode(self.decoding, order="sorted")).items()],
             self.prompt_version if self.mode == "prompt" else None,
             asked_hash,
             repeat,
@@ -105,11 +104,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             what = (*what, wording)
         if self.defend:
             what = (*what, "defend", self.defend, further)
-        return hashlib.sha256(schema.dumps(what).encode()).hexdigest()[:32]
+        return hashlib.sha256(dumps(what).encode()).hexdigest()[:32]
 
 
-class Session(msgspec.Struct, kw_only=True):
-    """One start of the command on a run."""
+class Session(Stats, kw_only=True):
+    """One start of the command on a run; the cost is 0 without prices."""
 
     started: str
     """UTC, ISO 8601."""
@@ -121,28 +120,20 @@ class Session(msgspec.Struct, kw_only=True):
     selection: Selection | None = None
     """What this start asked; None for predictions that were not asked here."""
     repeat: int | None = None
-    requests: int = 0
-    """Sent, retries included."""
-    retries: int = 0
-    errors: dict[str, int] = {}
-    """Requests that ended without an answer, by code."""
-    retried: dict[str, int] = {}
-    """Attempts that failed and were made again, by code."""
-    left_out: list[str] = []
-    """Decoding parameters that the endpoint does not take."""
     shared: int = 0
     """Requests that were not sent: an equal one had its answer."""
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
     """A digest of each header's value (`RequestSettings.header_digests`)."""
-    cost: float | None = None
-    """In the currency of the prices given; None without prices."""
+
+
+Answered = Literal["yes", "no", "not in this form"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What one check of `rbtc probe` found."""
 
     check: str
-    answer: Literal["yes", "no", "not in this form"]
+    answer: Answered
     note: str = ""
     """What the server said or did, and what that means for a run."""
 
@@ -323,14 +314,8 @@ class RunFolder:
             )
         return cls(path, record)
 
-    @classmethod
-    def discard(cls, path: Path, *, discard_changes: bool = False) -> None:
-        """Removes a run. UserError where the folder holds anything else (`io.folders`)."""
-        cls.open(path)  # says what it is instead
-        folders.remove_dir(path, kind="run", discard_changes=discard_changes)
 
-
-open_run, check_place, discard = RunFolder.open, RunFolder.check_place, RunFolder.discard
+open_run, check_place = RunFolder.open, RunFolder.check_place
 
 
 def default_place(model: str, mode: Mode, suffix: str = "", *, live: bool = False) -> Path:

@@ -18,8 +18,7 @@ from msgspec import Meta
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from . import models
-from .models import Model
+from .models import DEFAULT_DECODING, NO_THINKING, Model
 
 OURS = ("model", "messages", "tools", "stream", "stream_options", "n")
 """Fields of a request's body that the harness itself fills in, or whose replies it could not read."""
@@ -162,23 +161,16 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
             raise UserError(f"extra_body: {name} is what the harness itself sends: leave it out")
         if name in named:
             raise UserError(f"{name} stands both in extra_body and as an option of its own: give it once")
-    found = entry.decoding() if entry is not None else dict(models.DEFAULT_DECODING)
+    found = entry.decoding() if entry is not None else dict(DEFAULT_DECODING)
     found |= named
     if template and "chat_template_kwargs" in extra:
         raise UserError("chat_template_kwargs stands in extra_body: give it there or as chat_template_args")
     if entry is not None and entry.thinking == "off":
-        template = {**models.NO_THINKING, **template}
+        template = {**NO_THINKING, **template}
     if template:
         found["chat_template_kwargs"] = dict(sorted(template.items()))
     found |= extra
     return {name: value for name, value in found.items() if value is not None}  # null leaves a default out
-
-
-def by_name(value: Json) -> Json:
-    """JSON with the names of every object sorted: equal for equal settings, in whatever order they came."""
-    if isinstance(value, dict):
-        return {name: by_name(value[name]) for name in sorted(value)}
-    return [by_name(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def json_object(what: str, value: Any) -> dict[str, Json]:

@@ -12,17 +12,16 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc import schema, taxonomy
-from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import Workers
+from robustbench_tc import taxonomy
+from robustbench_tc.compute.parallel import Workers, map_ordered
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import read as read_book
-from robustbench_tc.schema import Sample, Tool
+from robustbench_tc.schema import Sample, Tool, fingerprint, written_hash
 
-from . import needs_no_reading
+from .agents import blind
+from .agents.blind import TypeFigures
 from .inputs import sample
-from .needs_no_reading import TypeFigures
 
 GROUPS = 4
 """Row groups in memory: rows of a type and their clean rows, where each of both may run on into the next."""
@@ -53,7 +52,7 @@ class RowFiles:
         self._places: dict[str, int] = {}
         self._anchors, self._hashes = array("q"), array("Q")
         clean: dict[str, int] = {}
-        found = parallel.map_ordered(_identities, self._groups, Workers(num_proc=num_proc))
+        found = map_ordered(_identities, self._groups, Workers(num_proc=num_proc))
         for group, table in zip(self._groups, found, strict=True):
             self._firsts.append(len(self._anchors))
             for one, clean_id, code, digest in zip(*table.to_pydict().values(), strict=True):
@@ -79,19 +78,17 @@ class RowFiles:
         rows: Counter[str] = Counter()
         for group in self._groups:
             rows[group.code] += group.rows
-        found = needs_no_reading.audited(self._folder, rows)
-        if found or rows.total() > needs_no_reading.COUNTED:
+        found = blind.audited(self._folder, rows)
+        if found or rows.total() > blind.COUNTED:
             return found
         tables = map(self._read, range(len(self._groups)))
         registries: dict[str, tuple[Tool, ...]] = {}
-        return needs_no_reading.counted(
-            sample(row, registries) for table in tables for row in table.to_pylist()
-        )
+        return blind.counted(sample(row, registries) for table in tables for row in table.to_pylist())
 
     def fingerprint(self) -> str:
         """As that of an `inputs.Dataset` with the same rows."""
         places = self._places
-        return schema.fingerprint((one, f"{self._hashes[places[one]]:016x}") for one in sorted(places))
+        return fingerprint((one, f"{self._hashes[places[one]]:016x}") for one in sorted(places))
 
     def take(self, ids: Iterable[str]) -> pa.Table:
         """The rows with these ids, and the clean rows that they are judged against; each once."""
@@ -124,5 +121,5 @@ def _identities(group: Group) -> pa.Table:
             table = file.read_row_group(group.number, columns=_HASHED)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(f"{group.file} is not as a build writes it: {error}") from None
-    hashes = [schema.written_hash(row) for row in table.to_pylist()]
+    hashes = [written_hash(row) for row in table.to_pylist()]
     return table.select(_IDENTITY).append_column("hash", pa.array(hashes, pa.string()))

@@ -9,22 +9,25 @@ import asyncio
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Stats, Store
 from robustbench_tc.llm.store import read_lines
-from robustbench_tc.schema import ASKED_AGAIN
+from robustbench_tc.schema import ASKED_AGAIN, Call, LiveRow, Sample, dumps
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from . import journal, wire
 from .dialogue import Dialogue, Speaker
-from .first_replies import FirstReplies
 from .live.stage import Stage
-from .record import Answer
+from .record import Answer, Settings
+from .scripted import parsed
 
 REFUSALS = 20
 """So many ordinary registries refused, and nothing answered: the endpoint is at fault, not the rows."""
@@ -51,8 +54,8 @@ class Runner:
 
     `workers` dialogues are in hand at a time, and `unwritten` requests at most whose answers are not on disk:
     so many a kill can cost. The backend bounds the requests under way, so that a worker that waits for the
-    disk keeps no request waiting. `stage`: opens the world of a dialogue with a live row. `sharing`: equal
-    requests are asked once. `first` may stop the session after its first replies.
+    disk keeps no request waiting. `worlds`: where worlds of live rows are opened, which `kinds` has by the
+    name that rows have. `sharing`: equal requests are asked once. `watch` may stop the session.
     """
 
     def __init__(
@@ -63,14 +66,14 @@ class Runner:
         workers: int,
         unwritten: int | None = None,
         sharing: "Sharing | None" = None,
-        stage: Callable[[Dialogue], Stage] | None = None,
-        first: FirstReplies | None = None,
+        worlds: Worlds | None = None,
+        kinds: Mapping[str, WorldType] = MappingProxyType({}),
+        watch: "Watch | None" = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
-        self._journal, self._speaker, self._stage = store, speaker, stage
+        self._journal, self._speaker, self._worlds, self._kinds = store, speaker, worlds, kinds
         self._workers, self._unwritten = workers, asyncio.Semaphore(unwritten or workers)
-        self._watch = Watch(workers)
-        self._sharing, self._first, self._tell = sharing or Sharing(store), first, progress
+        self._sharing, self._watch, self._tell = sharing or Sharing(store), watch or Watch(workers), progress
         self._state = Progress(0)
         self.served_models: set[str] = set()
 
@@ -79,7 +82,7 @@ class Runner:
         self._state.total = total
         todo = iter(dialogues)
         self._tell(self._state)
-        if self._first is not None and self._first.one_alone:
+        if self._watch.one_alone:
             await self._work(itertools.islice(todo, 1))
         try:
             async with asyncio.TaskGroup() as group:
@@ -100,7 +103,10 @@ class Runner:
 
     async def play(self, dialogue: Dialogue) -> bool:
         """A dialogue to its end, from where the journal stops; whether anything was asked for it."""
-        asked, stage = False, self._stage(dialogue) if self._stage is not None else None
+        asked, row, stage = False, dialogue.env.row, None
+        if isinstance(row, LiveRow):
+            assert self._worlds is not None
+            stage = Stage(row, self._worlds, self._kinds[row.world])
         try:
             while dialogue.ended is None:
                 if dialogue.doing is not None:
@@ -150,9 +156,7 @@ class Runner:
             return answer
         self._state.asked += 1
         self.served_models |= {answer.served_model} if answer.served_model else set()
-        self._watch.see(answer, ask)
-        if self._first is not None:
-            self._first.see(dialogue, answer)
+        self._watch.see(dialogue, ask, answer)
         return answer
 
 
@@ -176,7 +180,7 @@ class Sharing:
         if self._stats is None or "temperature" in self._stats.left_out:
             return None
         names = [tool.name for tool in dialogue.env.tools]  # calls are led back to them
-        body = schema.dumps((ask.messages, ask.tools, names, dialogue.repeat, ask.draw))
+        body = dumps((ask.messages, ask.tools, names, dialogue.repeat, ask.draw))
         return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def alone(self, digest: str | None) -> AbstractAsyncContextManager[None]:
@@ -206,17 +210,47 @@ class Sharing:
         )
 
 
+SILENT = 20
+"""So many replies without a call, and none with one, stop a session."""
+
+_WHY_SILENT = {
+    "fc": "is a tool parser missing on the server (vLLM: --enable-auto-tool-choice --tool-call-parser …), or "
+    "is it a prompt-mode model (--mode prompt)?",
+    "prompt": "is the model one that calls natively (--mode fc)?",
+}
+
+_EXPECTED = {
+    "callable": "a Reply, a text, a list of calls, or a dict with text and calls",
+    "command": "a text, or JSON with text and calls, on standard output",
+}
+
+Asked = Literal["own agent", "model"]
+"""Whose first replies are looked at."""
+
+
 class Watch:
-    """Stops a session whose endpoint has gone, or takes no tools at all: its rows would only be recorded as
-    failures one by one."""
+    """Stops a session that makes no sense, whose rows would only be recorded as failures one by one: its
+    endpoint has gone, or takes no tools at all.
 
-    def __init__(self, workers: int) -> None:
+    The first replies are looked at until one shows that the run works. An own agent is tried on one row
+    before the others are asked. A model is stopped after `SILENT` replies without a call to rows whose gold
+    is a call: the server has no tool parser, or the model calls otherwise.
+    """
+
+    def __init__(self, workers: int, asked: Asked | None = None, *, worked: bool = False) -> None:
+        """`asked`: None where no first replies are looked at, as where a run has `worked` before."""
         self._give_up_after = max(20, 2 * workers)
-        self._failures_in_a_row = 0
-        self._refused_outright = 0
+        self._failures_in_a_row = self._refused_outright = self._silent = 0
+        self._asked, self._works = asked, asked is None or worked
 
-    def see(self, made: Answer, ask: wire.Ask) -> None:
-        """Looks at what came back to `ask`. Raises UserError where there is no sense in going on."""
+    @property
+    def one_alone(self) -> bool:
+        """Whether a row is to be tried before the others are asked."""
+        return self._asked == "own agent" and not self._works
+
+    def see(self, dialogue: Dialogue, ask: wire.Ask, made: Answer) -> None:
+        """Looks at what came back to the dialogue's next request. Raises UserError where there is no sense in
+        going on."""
         if made.status == "ok":
             self._refused_outright = -1
         elif (
@@ -235,12 +269,37 @@ class Watch:
                     f"the endpoint refuses every registry ({made.error}): if it takes no tools, ask with "
                     "--mode prompt; if it was started wrongly, fix that and begin again with --fresh"
                 )
-        if made.status != "request_error" or made.finish_reason == "content_filter":
-            self._failures_in_a_row = 0  # where a filter answers, somebody is there
-            return
-        self._failures_in_a_row += 1
+        # Where a filter answers, somebody is there.
+        gone = made.status == "request_error" and made.finish_reason != "content_filter"
+        self._failures_in_a_row = self._failures_in_a_row + 1 if gone else 0
         if self._failures_in_a_row >= self._give_up_after:
             raise UserError(
                 f"the endpoint has stopped answering ({self._failures_in_a_row} failures in a row, the last: "
                 f"{made.error}): what was answered is kept, the same command goes on"
             )
+        self._works = self._works or _shows(self._asked, made, dialogue.calls(made))
+        if not self._works and isinstance(row := dialogue.env.row, Sample):
+            self._see_first(dialogue.settings, row, made)
+
+    def _see_first(self, settings: Settings, row: Sample, made: Answer) -> None:
+        if made.status == "agent_error":
+            said = (made.error or "").removeprefix("agent: ")
+            expected = _EXPECTED[settings.backend]
+            raise UserError(f"the agent failed on its first row, {row.id}: {said}; expected: {expected}")
+        if self._asked == "model" and made.status == "ok" and not made.further and all(row.golden_answers):
+            self._silent += 1
+        if self._silent >= SILENT:
+            why = _WHY_SILENT[settings.mode]
+            raise UserError(f"{SILENT} of {SILENT} replies hold no call: {why} --no-early-stop goes on")
+
+
+def has_worked(asked: Asked, settings: Settings, store: Store, rows: Mapping[str, Sample | LiveRow]) -> bool:
+    """Whether a journal has an answer to these rows that shows that the run works."""
+    lines = (line for _, line in read_lines(store.path) if "status" in line)
+    there = (journal.as_answer(store.path, line) for line in lines)
+    pairs = ((one, row) for one in there if isinstance(row := rows.get(one.id), Sample))
+    return any(_shows(asked, one, parsed(row, settings, one).calls) for one, row in pairs)
+
+
+def _shows(asked: Asked | None, made: Answer, calls: Sequence[Call]) -> bool:
+    return made.status == "ok" and bool(asked == "own agent" or made.tool_calls or calls)

@@ -17,9 +17,8 @@ from robustbench_tc.own.cases import NO_RESULT
 from robustbench_tc.schema import Call, Ended, Json, Sample, Tool, asked_hash, dumps
 
 from . import defend, wire
-from .defend import chain
 from .defend.again import is_strict, strict
-from .defend.base import Request, Said, Scene, Turn
+from .defend.chain import Request, Said, Scene, Turn, shown
 from .parse import Parsed
 from .prompts import OURS, Prompts, wording
 from .read_reply import read as read_reply
@@ -57,7 +56,7 @@ class Scripted:
     @cached_property
     def tools(self) -> tuple[Tool, ...]:
         """The tools as the defences show them."""
-        return chain.shown(self.chain, self.row).tools
+        return shown(self.chain, self.row).tools
 
     def scene(self) -> Scene:
         """This moment, for defences."""
@@ -92,10 +91,6 @@ class Scripted:
         elif not answer.has_call:
             self.ended = "done"
         self.turns.append(Turn(said, results))
-
-    def add(self, steps: object) -> None:
-        """Nothing waits for a world here."""
-        raise NotImplementedError
 
     def _read(self, row: Sample, answer: Answer) -> tuple[Call, ...]:
         return parsed(row, self._settings, answer).calls

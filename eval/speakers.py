@@ -6,7 +6,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Completion, LLMError
-from robustbench_tc.schema import Call, Json, LiveRow, Sample, Status, Tool, dumps
+from robustbench_tc.schema import Call, Json, LiveRow, Sample, Status, Tool
 
 from . import agents, wire
 from .dialogue import Dialogue
@@ -116,21 +116,12 @@ class ReferenceAgent:
         errors = min(base.number - 1, wire.answered(row))
         scene = agents.AgentContext(row, self._anchors[row.id], errors > 0, errors)
         said = agents.reply(self._agent, scene)
+        base = msgspec.structs.replace(base, text="", finish_reason="tool_calls", prompt_tokens=0)
         if isinstance(said, tuple) and dialogue.settings.mode == "fc":
-            calls = native(said, "call_")
-            return msgspec.structs.replace(
-                base,
-                text="",
-                tool_calls=calls,
-                finish_reason="tool_calls",
-                prompt_tokens=0,
-                completion_tokens=0,
-            )
+            return msgspec.structs.replace(base, tool_calls=wire.native(said), completion_tokens=0)
         text = said if isinstance(said, str) else render_calls(said, self._words.output_format(row))
         words = len(text.split())  # as its tokens: something that defences can cost
-        return msgspec.structs.replace(
-            base, text=text, finish_reason="stop", prompt_tokens=0, completion_tokens=words
-        )
+        return msgspec.structs.replace(base, text=text, finish_reason="stop", completion_tokens=words)
 
 
 class ScriptedAgent:
@@ -155,12 +146,6 @@ def in_world(base: Answer, said: tuple[Call, ...] | str, world: World) -> Answer
     said = tuple(world.registry.calling(world.turn, call) for call in said)
     if world.mode == "prompt":
         return msgspec.structs.replace(base, text=python_calls(said))
-    return msgspec.structs.replace(base, text="", tool_calls=native(said, f"call_{len(world.replies) + 1}_"))
-
-
-def native(calls: tuple[Call, ...], prefix: str) -> list[dict[str, str]]:
-    """Calls in the form of native ones, with ids that begin so."""
-    return [
-        {"id": f"{prefix}{at}", "name": call.name, "arguments": dumps(call.parameters)}
-        for at, call in enumerate(calls)
-    ]
+    return msgspec.structs.replace(
+        base, text="", tool_calls=wire.native(said, f"call_{len(world.replies) + 1}_")
+    )

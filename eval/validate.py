@@ -1,11 +1,11 @@
 """The self-check: every golden answer, written in its source's format, must score 1.0 by its own scorer."""
 
-import json
 from collections.abc import Mapping
 
 from robustbench_tc.safe_text import shortened
 from robustbench_tc.schema import Sample, dumps
 
+from . import wire
 from .parse import parse
 from .prompts.calls import DECLINED, render_calls
 from .score import score, scoring_tools
@@ -25,11 +25,7 @@ def self_check(sample: Sample, clean: Sample | None = None) -> str | None:
     for number, golden in enumerate(sample.golden_answers):
         calls = concrete(golden, tools, source=sample.source)
         text = render_calls(calls, sample.output_format) if calls else DECLINED
-        native = [
-            {"id": f"call_{at}", "name": call.name, "arguments": json.dumps(call.parameters)}
-            for at, call in enumerate(calls)
-        ]
-        for way, raw, tool_calls in (("text", text, None), ("native", None, native)):
+        for way, raw, tool_calls in (("text", text, None), ("native", None, wire.native(calls))):
             parsed = parse(raw, source=sample.source, tools=sample.tools, tool_calls=tool_calls)
             if parsed.calls != calls:
                 return f"answer {number} as {way}: reads back as {shortened(dumps(parsed.calls), 200)}"

@@ -1,23 +1,21 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import schema
-from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.compute.parallel import SERIAL, Workers, map_ordered
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
-from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schema
+from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schema, arrow_table, columns
 
 from . import growth, inputs, predictions, session
 from .inputs import Dataset
@@ -29,18 +27,21 @@ from .record import RunFolder, open_run
 from .row_files import RowFiles
 from .score import judge
 
+Kind = TypeVar("Kind", bound="Dataset | LiveData | RowFiles")
+
 Flagged: TypeAlias = Counter[tuple[str, str, Literal["correct", "n"]]]
 """Rows with a flag, by flag and type: how many are correct, and how many there are."""
 
 
-_ANOTHER = "{} is another dataset than {} was asked: name the right one with --dataset"
-
-
 def data_of(folder: RunFolder, name: str | None = None) -> Dataset | LiveData:
     """The dataset of a run, from where it lay then or from `name`. Raises UserError for another one."""
-    found = inputs.load(str(place_of(folder, name)))
+    return _checked(folder, name, inputs.load(str(place_of(folder, name))))
+
+
+def _checked(folder: RunFolder, name: str | None, found: Kind) -> Kind:
     if found.fingerprint() != folder.record.settings.fingerprint:
-        raise UserError(_ANOTHER.format(name or folder.record.dataset, folder.path))
+        what = f"{name or folder.record.dataset} is another dataset than {folder.path} was asked"
+        raise UserError(f"{what}: name the right one with --dataset")
     return found
 
 
@@ -75,10 +76,7 @@ def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Ro
     """The rows of a run's dataset: where they lie, or, in the paper's layout, in memory. Raises UserError for
     another dataset."""
     place = place_of(folder, name)
-    found = inputs.paper_rows(place) or RowFiles(place, num_proc)
-    if found.fingerprint() != folder.record.settings.fingerprint:
-        raise UserError(_ANOTHER.format(name or folder.record.dataset, folder.path))
-    return found
+    return _checked(folder, name, inputs.paper_rows(place) or RowFiles(place, num_proc))
 
 
 def score(
@@ -134,7 +132,7 @@ def so_far(folder: RunFolder, worlds: Sequence[str] = (), python: str | None = N
     data = data_of(folder)
     with TemporaryDirectory() as place:
         copy = RunFolder(Path(place), deepcopy(folder.record))
-        session.leave(copy, Lines.of(folder.journal_path), data)
+        session.leave(copy, Lines(folder.journal_path), data)
         if not copy.record.answered:
             raise UserError(f"{folder.path} is under way: no row has its answer yet")
         score_data(copy, data, worlds, python)
@@ -153,7 +151,7 @@ def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None
         batch, taken = item
         found = predictions.records(folder.answers_path, batch)
         as_it_is = batch.schema.equals(arrow_schema(Prediction))
-        table = pa.Table.from_batches([batch]) if as_it_is else schema.arrow_table(found, Prediction)
+        table = pa.Table.from_batches([batch]) if as_it_is else arrow_table(found, Prediction)
         registries: dict[str, tuple[Tool, ...]] = {}
         return _judged(found, table, [inputs.sample(row, registries) for row in taken.to_pylist()])
 
@@ -166,7 +164,22 @@ def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None
                     raise UserError(f"{folder.path}: {one!r} was asked in other words than the dataset's")
             yield batch, rows.take(ids)
 
-    _write(folder, rows, parallel.map_ordered(work, batches(), workers))
+    kinds = arrow_schema(Prediction, Verdict)
+    flagged: Flagged = Counter()
+
+    def tables() -> Iterator[pa.Table]:
+        for table, counted in map_ordered(work, batches(), workers):
+            flagged.update(counted)
+            yield table.select(kinds.names)
+
+    parquet.write_file(tables(), folder.scores_path, kinds, replace=True)
+    folder.record.flagged = {}
+    for (flag, code, what), number in flagged.items():
+        folder.record.flagged.setdefault(flag, {}).setdefault(code, {})[what] = number
+    folder.record.needs_no_reading = rows.needs_no_reading()
+    folder.record.unreviewed = (rows.book and rows.book.unreviewed) or msgspec.UNSET
+    folder.record.reader = READER_VERSION
+    folder.save()
 
 
 def _judged(found: Sequence[Prediction], table: pa.Table, rows: Sequence[Sample]) -> tuple[pa.Table, Flagged]:
@@ -190,31 +203,10 @@ def _judged(found: Sequence[Prediction], table: pa.Table, rows: Sequence[Sample]
 
 def with_verdicts(table: pa.Table, verdicts: Sequence[Verdict | None]) -> pa.Table:
     """A table of predictions with the columns of their verdicts, which are null where there is none."""
-    columns = schema.columns((verdict for verdict in verdicts if verdict is not None), Verdict)
+    made = columns((verdict for verdict in verdicts if verdict is not None), Verdict)
     for field in arrow_schema(Prediction, Verdict):
-        if field.name in columns:
-            rest = iter(columns[field.name])
+        if field.name in made:
+            rest = iter(made[field.name])
             values = [None if verdict is None else next(rest) for verdict in verdicts]
             table = table.append_column(field, pa.array(values, field.type))
     return table
-
-
-def _write(folder: RunFolder, rows: Rows, judged: Iterable[tuple[pa.Table, Flagged]]) -> None:
-    """Writes `scores.parquet`, and what is counted into the record."""
-    kinds = arrow_schema(Prediction, Verdict)
-    flagged: Flagged = Counter()
-
-    def tables() -> Iterator[pa.Table]:
-        for table, counted in judged:
-            flagged.update(counted)
-            yield table.select(kinds.names)
-
-    parquet.write_file(tables(), folder.scores_path, kinds, replace=True)
-    folder.record.flagged = {}
-    for (flag, code, what), number in flagged.items():
-        folder.record.flagged.setdefault(flag, {}).setdefault(code, {})[what] = number
-    folder.record.needs_no_reading = rows.needs_no_reading()
-    unreviewed = () if rows.book is None else rows.book.unreviewed
-    folder.record.unreviewed = unreviewed or msgspec.UNSET
-    folder.record.reader = READER_VERSION
-    folder.save()

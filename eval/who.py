@@ -1,30 +1,137 @@
-"""Who is asked, checked before any work: a model at its addresses, a reference agent, a user's own agent."""
+"""Who is asked, checked before any work, and how he is opened: a model at its addresses or in this process, a
+reference agent, a user's own agent."""
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from robustbench_tc.compute.parallel import SERIAL, Workers, on_ray
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.llm import Endpoint, Stats, native_model, need_any_llm, parse_endpoint
+from robustbench_tc.llm import (
+    Client,
+    Endpoint,
+    LoadBalancer,
+    Stats,
+    Transport,
+    native_model,
+    need_any_llm,
+    over_http,
+    parse_endpoint,
+)
+from robustbench_tc.llm.balance import on_actors
 
-from . import agents, defend as defences, models, opening, record, request_settings
+from . import agents, defend as defences, models, record
 from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
 from .data import Selection
-from .defend.base import Defence
-from .defend.chain import shown
-from .first_replies import Asked
+from .defend.chain import Defence, shown
+from .dialogue import Speaker
 from .inputs import Dataset, Names, anchors, names_of
 from .live import defended, prompts as live_prompts
 from .live.agents import AGENTS as SCRIPTED
 from .live.inputs import LiveData
-from .opening import Effort, Opened, Opening
 from .prompts import OURS, Prompts, rlla as rlla_prompts
-from .request_settings import RequestOptions, RequestSettings
-from .speakers import ReferenceAgent, ScriptedAgent
+from .request_settings import RequestOptions, RequestSettings, headers as headers_of, settle
+from .run import Asked
+from .speakers import ModelSpeaker, ReferenceAgent, ScriptedAgent
+from .vllm import VLLMTransport, check_takes
+
+
+class Effort(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast answers come. No answer depends on it."""
+
+    concurrency: int = 32
+    """Requests under way at each address."""
+    timeout_s: float = 300.0
+    max_retries: int = 6
+    workers: Workers = SERIAL
+    gpus: int = 1
+
+
+class Opened(NamedTuple):
+    """Whoever answers, ready to be asked."""
+
+    speaker: Speaker
+    at_once: int
+    """Requests under way, at all its addresses."""
+    stats: Stats
+    """Filled while it is asked."""
+    address: str = ""
+    """For the run record; never holds a key."""
+    requests: RequestSettings = RequestSettings(decoding={})
+
+
+Opening: TypeAlias = AbstractAsyncContextManager[Opened]
+
+
+def endpoint(
+    addresses: Sequence[Endpoint], requests: RequestSettings, effort: Effort, *, backoff_s: float = 0.5
+) -> Opening:
+    """A model at its addresses, which share its requests."""
+    specs = [one.resolved() for one in addresses]
+    at_once = effort.concurrency * len(specs)
+    wire = partial(over_http, specs, effort.timeout_s, concurrency=at_once)
+    shown = ", ".join(map(str, specs))
+    return _client(wire, specs[0], shown, requests, effort, at_once, backoff_s=backoff_s)
+
+
+def vllm(name: str, requests: RequestSettings, effort: Effort, *, gpus_each: float = 1) -> Opening:
+    """vLLM in this process, or on Ray so many engines with so many GPUs each.
+
+    `name` is a folder, a Hub id or a name of the models' table.
+    """
+    model, batch = models.find(name), effort.concurrency
+    weights = (model.weights if model is not None else None) or name
+    check_takes(requests)
+    known = {} if model is None else {"dtype": model.dtype, "max_model_len": model.max_model_len}
+    options = {option: value for option, value in known.items() if value is not None}
+    engine = partial(VLLMTransport, weights, batch=batch, **options)
+    engines = effort.gpus if effort.workers.engine == "ray" else 1
+    names = [f"vllm in process: {weights}"] * engines
+
+    def wire(ray: Any) -> Transport:
+        if ray is None:
+            return engine()
+        return LoadBalancer(on_actors(ray, [engine] * engines, concurrency=2 * batch, gpus=gpus_each), names)
+
+    spec = Endpoint(name, reasoning=False)
+    # Twice as many as an engine takes at once: the next batch waits while it is at one.
+    return _client(wire, spec, ", ".join(names), requests, effort, batch * engines, waiting=2)
+
+
+@asynccontextmanager
+async def _client(
+    wire: Callable[..., Transport],
+    spec: Endpoint,
+    address: str,
+    requests: RequestSettings,
+    effort: Effort,
+    at_once: int,
+    *,
+    waiting: int = 1,
+    backoff_s: float = 0.5,
+) -> AsyncIterator[Opened]:
+    """A model behind what `wire` opens, which gets the module `ray` or None; `waiting`: times `at_once`
+    requests are sent."""
+    with on_ray(effort.workers) as ray:
+        async with Client(
+            spec,
+            wire=wire(ray=ray),
+            concurrency=waiting * at_once,
+            max_retries=effort.max_retries,
+            backoff_s=backoff_s,
+            max_cost=requests.max_cost,
+            price=requests.price,
+            system_as_user=requests.system_as_user,
+        ) as client:
+            yield Opened(ModelSpeaker(client, requests), at_once, client.stats, address, requests)
+
+
+# --- who ---------------------------------------------------------------------------------------------
 
 Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
 """Who answers: an OpenAI-compatible server, vLLM in this process, or a provider over its own API."""
@@ -85,9 +192,9 @@ class Who:
             address = f"{self.backend} {self.own.name}"
             return nullcontext(Opened(speaker, at_once, speaker.stats, address, self.settings))
         if self.backend == "vllm":
-            return opening.vllm(self.checkpoint or self.name, self.settings, effort)
+            return vllm(self.checkpoint or self.name, self.settings, effort)
         if self.agent is None:
-            return opening.endpoint(self.endpoints, self.settings, effort)
+            return endpoint(self.endpoints, self.settings, effort)
         if isinstance(data, LiveData):
             return nullcontext(Opened(ScriptedAgent(self.agent, data.clean()), effort.concurrency, Stats()))
         # It knows the rows as defences show them.
@@ -176,7 +283,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             checkpoint=name if self.name else None,
             mode=record.mode_of(mode or models.mode_of(name)),
             backend="agent" if live and self.agent else found[0].provider,
-            settings=request_settings.settle(entry, options, self.agent),
+            settings=settle(entry, options, self.agent),
             endpoints=found,
             agent=self.agent,
             asked="model" if self.early_stop and self.agent is None and not live else None,
@@ -204,7 +311,7 @@ def endpoints(
     model: str | None, base_url: Names, agent: str | None, backend: Engine, options: RequestOptions
 ) -> list[Endpoint]:
     """The addresses that are asked. Raises UserError."""
-    headers = request_settings.headers(options)
+    headers = headers_of(options)
     base_urls = (base_url,) if isinstance(base_url, str) else base_url
     if agent is not None:
         if (model, [*base_urls], backend) != (None, [], "openai"):

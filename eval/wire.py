@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.llm import call_id
 from robustbench_tc.llm.wire_names import MAX_NAME, safe_name
-from robustbench_tc.schema import Json, Sample, Tool
+from robustbench_tc.schema import Call, Json, Sample, Tool, dumps
 
-from . import prompts
-from .prompts import OURS, Prompts
+from .prompts import OURS, Prompts, own_messages
 
 NO_TEXT = "(no text)"
 """Stands for a reply without text and calls: many servers refuse an empty message."""
@@ -51,18 +50,14 @@ class WireNames:
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
         names = dict.fromkeys(tool.name for tool in tools)
-        self._wire = {name: name for name in names if safe_name(name) == name}
-        taken = set(self._wire)
-        for name in names:
-            if name in self._wire:
-                continue
+        self._back: dict[str, str] = {}
+        for name in sorted(names, key=lambda name: safe_name(name) != name):  # a safe name is its own first
             wire, number = safe_name(name), 2
-            while wire in taken:
+            while wire in self._back:
                 tail = f"_{number}"
                 wire, number = safe_name(name)[: MAX_NAME - len(tail)] + tail, number + 1
-            self._wire[name] = wire
-            taken.add(wire)
-        self._back = {wire: name for name, wire in self._wire.items()}
+            self._back[wire] = name
+        self._wire = {name: wire for wire, name in self._back.items()}
 
     def wire(self, name: str) -> str:
         """The name that the endpoint sees for a tool's name."""
@@ -83,7 +78,7 @@ def first(row: Sample, mode: str, words: Prompts = OURS) -> Ask:
 
 def _native(row: Sample, names: WireNames) -> list[dict[str, Json]]:
     """The row's messages, with the calls of earlier turns as native ones where each has its result."""
-    messages = prompts.own_messages(row)
+    messages = own_messages(row)
     said: list[dict[str, Json]] = [{"role": m.role, "content": m.content} for m in messages]
     for place, message in enumerate(messages):
         found = earlier_calls(message) if message.role == "assistant" else None
@@ -93,7 +88,7 @@ def _native(row: Sample, names: WireNames) -> list[dict[str, Json]]:
         results = list(itertools.takewhile(lambda one: one["role"] == "tool", said[place + 1 :]))
         if len(results) != len(calls):
             continue
-        made = [{"name": call.name, "arguments": schema.dumps(call.parameters)} for call in calls]
+        made = [{"name": call.name, "arguments": dumps(call.parameters)} for call in calls]
         said[place : place + 1 + len(calls)] = calling(
             text, made, [str(result["content"]) for result in results], names, said[:place]
         )
@@ -193,6 +188,14 @@ def names_back(tools: tuple[Tool, ...], tool_calls: Json) -> Json:
     return [{**call, "name": names.back(call["name"])} for call in tool_calls]
 
 
+def native(calls: Sequence[Call], prefix: str = "call_") -> list[dict[str, Json]]:
+    """Calls in the form of native ones, with ids that begin so."""
+    return [
+        {"id": f"{prefix}{at}", "name": call.name, "arguments": dumps(call.parameters)}
+        for at, call in enumerate(calls)
+    ]
+
+
 def function(tool: Tool, names: WireNames) -> dict[str, Json]:
     """A tool as an entry of a request's `tools`."""
     found: dict[str, Json] = {"name": names.wire(tool.name)}
@@ -204,12 +207,11 @@ def function(tool: Tool, names: WireNames) -> dict[str, Json]:
 
 def written(text: str | None, tool_calls: Json) -> str:
     """A reply without native calls as an assistant's message, which no server takes empty."""
-    return text if text and text.strip() else as_text(tool_calls) or NO_TEXT
-
-
-def as_text(tool_calls: Json) -> str:
-    """Calls that a server cut out of the text although no tools were sent, put back as tagged JSON."""
-    return "\n".join(
-        f'<tool_call>\n{{"name": {schema.dumps(c["name"])}, "arguments": {c["arguments"]}}}\n</tool_call>'
+    if text and text.strip():
+        return text
+    # Calls that a server cut out of the text although no tools were sent, put back as tagged JSON.
+    tagged = "\n".join(
+        f'<tool_call>\n{{"name": {dumps(c["name"])}, "arguments": {c["arguments"]}}}\n</tool_call>'
         for c in tool_calls or ()
     )
+    return tagged or NO_TEXT

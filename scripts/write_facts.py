@@ -25,7 +25,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.perturb import facts as types
 from robustbench_tc.builders.perturb.language import TEMPLATES
-from robustbench_tc.builders.sources import READERS, facts as sources
+from robustbench_tc.builders.sources import READERS, base as sources
 from robustbench_tc.eval.parse import FORMATS, ORDERS
 from robustbench_tc.eval.score import has_scorer
 from robustbench_tc.languages import LANGUAGES

@@ -26,6 +26,62 @@ def axe() -> str:
     return files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 
 
+VIEWS: dict[str, dict[str, Any]] = {
+    f"{name}, {scheme}": {"viewport": size, "color_scheme": scheme}
+    for name, size in (
+        ("desktop", {"width": 1280, "height": 900}),
+        ("phone", {"width": 390, "height": 844}),
+    )
+    for scheme in ("light", "dark")
+}
+"""Windows that every page is looked at in."""
+
+
+class Watched:
+    """A page in a window of its own, with what its console says and what it asks for."""
+
+    def __init__(self, browser: Any, **window: Any) -> None:
+        self.context = browser.new_context(**VIEWS["desktop, light"] | window)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def open(self, path: Path, hash: str = "") -> Any:
+        """The page, once it has settled."""
+        self.page.goto(path.as_uri() + hash)
+        self.page.wait_for_timeout(150)
+        return self.page
+
+    def close(self) -> None:
+        """Nothing was said, nothing asked of another host, and no text of a page had its way."""
+        title = self.page.title()
+        self.context.close()
+        assert self.said == [] and title != "owned"
+        assert [one for one in self.asked if not one.startswith(("file:", "data:", "blob:"))] == []
+
+
+def violations(page: Any, *rules: str) -> list[str]:
+    """What axe finds on a page, by all of its rules or by these; it sees a picture that nobody names."""
+    page.evaluate(axe())
+    options = {"resultTypes": ["violations"], "preload": False} | ({"runOnly": rules} if rules else {})
+    found = page.evaluate("options => axe.run(document, options)", options)
+    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
+
+
+def readable(page: Any) -> None:
+    """With everything open axe finds nothing, and nothing sticks out; axe finds a picture without a name."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    page.wait_for_timeout(300)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.evaluate("document.querySelector('main').append(document.createElement('img'))")
+    assert [one.partition(":")[0] for one in violations(page, "image-alt")] == ["image-alt"]
+
+
 @contextmanager
 def chromium() -> Iterator[Any]:
     """A browser; the test is skipped where there is none."""

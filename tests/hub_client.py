@@ -113,10 +113,7 @@ def _verify(name: str, against: str | None, key: str | None) -> Json:
 
     repo, revision = verify.parse_name(against or name)
     hub, public = Hub(repo), None if key is None else Path(key)
-    if against:
-        found = verify.verify(Path(name), key=public, hub=hub, revision=revision)
-    else:
-        found = verify.verify_on_hub(hub, revision, key=public)
+    found = verify.verify(Path(name) if against else None, key=public, hub=hub, revision=revision)
     return {
         "intact": found.intact,
         "problems": [[problem.kind, problem.path] for problem in found.problems],

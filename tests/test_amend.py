@@ -12,7 +12,7 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_release
-from robustbench_tc.builders import errata as applied, errata_files
+from robustbench_tc.builders import errata_files
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.errata_files import Erratum
 from robustbench_tc.builders.plain import row_dict
@@ -271,24 +271,24 @@ def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample
         reason="x",
         date="2026-11-21",
     )
-    found = applied.amended(clean, [one])
+    found = errata_files.amended(clean, [one])
     assert [a.clean_id for a in found] == [b.clean_id for b in clean]
     two = msgspec.structs.replace(one, before=right, after=with_one_more(found[clean.index(wrong)]))
     rows, twice = (
-        [row_dict(sample) for sample in samples] for samples in (clean, applied.amended(found, [two]))
+        [row_dict(sample) for sample in samples] for samples in (clean, errata_files.amended(found, [two]))
     )
     assert twice != rows and list(errata_files.reverted(twice, [one, two])) == rows
     assert list(errata_files.reverted(twice, [one])) == twice  # not the answer that this erratum gave
-    refuses("are not those that it corrects", applied.amended, found, [one])
+    refuses("are not those that it corrects", errata_files.amended, found, [one])
     refuses(
         "are not those that it corrects",
-        applied.amended,
+        errata_files.amended,
         clean,
         [msgspec.structs.replace(one, before_tool_index=7)],
     )
     refuses(
         "there is no clean row of this id",
-        applied.amended,
+        errata_files.amended,
         clean,
         [msgspec.structs.replace(one, clean_id="nobody")],
     )

@@ -245,8 +245,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found |= {"python": Path(sys.executable), "mcp": ROOT / "tests" / "own" / "mcp_server.py"}
     found["journal"] = root / "door.jsonl"
     one = journal.Exchange(
-        session="made_1.0", case="made_1", repeat=0, number=1, row=small.rows()[0].id,
-        replies=({"text": "Done.", "tool_calls": None, "finish_reason": "stop"},),
+        session="made_1.0", repeat=0, row=small.rows()[0].id,
+        replies=[{"text": "Done.", "tool_calls": None, "finish_reason": "stop"}],
     )  # fmt: skip
     found["journal"].write_bytes(journal.encoded(one))
     found["plan"] = root / "plan.yaml"

@@ -65,14 +65,17 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "whoami-401": ({"route": "whoami", "status": 401}, "belongs to: the Hub answered 401"),
     "read-truncated": (
         {"route": "resolve", "truncate": True, "path": "CD_AB/"},
-        "reading back the config CD_AB",
+        "reading back: RemoteProtocolError",
     ),
-    "read-garbled": ({"route": "resolve", "garble": True, "path": "CD_AB/"}, "reading back the config CD_AB"),
+    "read-garbled": (
+        {"route": "resolve", "garble": True, "path": "CD_AB/"},
+        r"CD_AB/test-00000-of-00001\.parquet reads back with other bytes",
+    ),
     "card-garbled": (
         {"route": "resolve", "garble": True, "path": "build_report.md"},
         r"build_report\.md reads back with other bytes",
     ),
-    "tree-500": ({"route": "tree", "status": 500}, "reading back the config"),
+    "tree-500": ({"route": "tree", "status": 500}, "reading back: the Hub answered 500"),
     "tag-500": ({"route": "tag", "status": 500}, r"tagging v1\.0\.0: the Hub answered 500"),
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from robustbench_tc.builders.own_words import other_script, own_words
+from robustbench_tc.builders.plain import other_script, own_words
 from robustbench_tc.errors import need_extra
 
 from .characters import scripts

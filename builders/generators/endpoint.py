@@ -32,8 +32,17 @@ from robustbench_tc.llm import (
 from robustbench_tc.schema import Json
 
 from ..perturb.base import REGISTRY, Text, TextRequest
-from .base import NO_ANSWER, Counting, Refuse, check, writes_tools, writes_translations
-from .tools import ANSWER_SCHEMA, read_object, read_tools
+from .base import (
+    ANSWER_SCHEMA,
+    NO_ANSWER,
+    Counting,
+    Refuse,
+    check,
+    read_object,
+    read_tools,
+    writes_tools,
+    writes_translations,
+)
 
 _FILE = re.compile(r"(.+)\.v(\d+)\.txt")
 _ENVIRONMENT = jinja2.Environment(

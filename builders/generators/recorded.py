@@ -13,7 +13,7 @@ edits of the text they are made in. It is tracked: models wrote it once, no buil
 
     ["refused", "language_es", "1f3c…", "not_judged"]      why there is no text: not written, or not judged
 
-Translated requests lie in files of their own (`generators/answers.py`) and are packed with the others.
+Translated requests lie in files of their own (`builders/generations.py`) and are packed with the others.
 
 New tools are written for samples: a line names its sample (`clean_id`), or it is for every sample that the
 judgments beside it name. A tool that was judged to serve a sample is not given to it.
@@ -35,9 +35,18 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, clean_id_hash, dumps, tool_hash
 
+from ..generations import (
+    JUDGMENTS,
+    TEXTS,
+    Answer,
+    Judged,
+    judgments,
+    numbered,
+    read,
+    translations,
+)
 from ..perturb.abstention_recorded import Edit, ServedLine, apply_edits
 from ..perturb.base import Text, TextRequest
-from .answers import JUDGMENTS, TEXTS, Answer, Judged, judgments, numbered, read, translations
 from .base import NO_ANSWER, Answering, Refuse, check, writes_tools
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"

@@ -32,14 +32,13 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from ..build import write_config
-from ..marked import finished
 from ..rebuild import own_rows, report_in
+from ..report import LiveReport, LiveSkip, LiveTally, finished
 from ..sources.fetch import resolve_root
 from ..sources.pins import LIVE_SOURCE, pins
 from . import bfcl
-from .placing import Placed, Reason, Skip, faulted, placed
+from .placing import Placed, Reason, faulted, placed
 from .registry import checked, registered
-from .report import LiveReport, Tally
 from .trace import clean_rows
 
 VERSION = "1.1.0"
@@ -132,7 +131,7 @@ def build(
     kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     with folders.atomic_dir(out, kind=schema.DATASET, force=force, discard_changes=discard_changes) as folder:
         made = prepared(spec, clean=clean, progress=progress)
-        tally, checksums = Tally(), dict[str, str]()
+        tally, checksums = LiveTally(), dict[str, str]()
         for code in ("clean", *map(live_types.type_code, (*kinds, *types))):
             progress(f"writing {live_types.config_of(code)}")
             tables = map(_table, parquet.batches(tally.counted(rows_of(code, made)), TABLE_ROWS))
@@ -216,19 +215,6 @@ def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: Non
     return [msgspec.structs.replace(row, seed=spec.seed) for row in rows]
 
 
-def probed(
-    rows: Sequence[LiveRow], worlds: Sequence[WorldType], kinds: tuple[Kind, ...], seed: int
-) -> list[Placements]:
-    """For each task and kind the fault that it gets, or why it gets none."""
-    by_name = {world.name: world for world in worlds}
-
-    async def run() -> list[Placements]:
-        async with Worlds() as opened:
-            return [await placed(opened, by_name[row.world], row, kinds, seed) for row in rows]
-
-    return asyncio.run(run())
-
-
 def _probed(
     clean: Sequence[LiveRow],
     worlds: Sequence[WorldType],
@@ -236,14 +222,16 @@ def _probed(
     spec: LiveSpec,
     progress: Progress,
 ) -> list[Placements]:
-    """`probed` of every row, in order."""
-    parts = list(parquet.batches(clean, PART_ROWS))
+    """For each task and kind the fault that it gets, or why it gets none."""
+    by_name = {world.name: world for world in worlds}
 
-    def work(part: list[LiveRow]) -> list[Placements]:
-        return probed(part, worlds, kinds, spec.seed)
+    async def probed(part: list[LiveRow]) -> list[Placements]:
+        async with Worlds() as opened:
+            return [await placed(opened, by_name[row.world], row, kinds, spec.seed) for row in part]
 
     found: list[Placements] = []
-    for part in parallel.map_ordered(work, parts, spec.workers):
+    parts = parquet.batches(clean, PART_ROWS)
+    for part in parallel.map_ordered(lambda part: asyncio.run(probed(part)), list(parts), spec.workers):
         found += part
         progress(f"probing: {len(found)} of {len(clean)} tasks")
     return found
@@ -258,17 +246,17 @@ def _one_drawn(found: Placements, seed: int, clean_id: str) -> Placements:
     }
 
 
-def _skips(made: Prepared, kinds: tuple[Kind, ...]) -> Iterator[Skip]:
+def _skips(made: Prepared, kinds: tuple[Kind, ...]) -> Iterator[LiveSkip]:
     for kind in kinds:
         for row in made.clean:
             one = made.placements[row.clean_id][kind]
             if not isinstance(one, Placed):
-                yield Skip(row.clean_id, live_types.type_code(kind), row.world, one)
+                yield LiveSkip(row.clean_id, live_types.type_code(kind), row.world, one)
     for code, by_task in made.registries.items():
         for row in made.clean:
             found = by_task[row.clean_id]
             if not isinstance(found, LiveRow):
-                yield Skip(row.clean_id, code, row.world, found)
+                yield LiveSkip(row.clean_id, code, row.world, found)
 
 
 def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:

@@ -31,8 +31,7 @@ from robustbench_tc.worlds.faults import replaced
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from .pool import Leaf, keys, leaves, parsed
-from .probing import Prober
+from .probing import Leaf, Prober, keys, leaves, parsed
 from .trace import Trace, Traced, traced
 
 
@@ -173,16 +172,6 @@ class Placed(msgspec.Struct, frozen=True):
     fault: Fault
     position: Position
     label: Label
-
-
-class Skip(msgspec.Struct, frozen=True):
-    """A task without a row of a kind."""
-
-    clean_id: str
-    type_code: str
-    world: str
-    reason: str
-    """A `Reason`; of a registry type that of its unit, or `registry.TAKES_GOLD`."""
 
 
 async def placed(

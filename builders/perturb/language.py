@@ -16,7 +16,7 @@ from functools import cache
 from itertools import product
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from robustbench_tc.builders.own_words import other_script
+from robustbench_tc.builders.plain import other_script
 from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, value_map
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows

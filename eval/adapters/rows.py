@@ -13,7 +13,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
-from robustbench_tc.eval.dialogue import Dialogue, Speaker
+from robustbench_tc.eval.dialogue import Dialogue, Speaker, begin
 from robustbench_tc.eval.inputs import Names, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
 from robustbench_tc.eval.live.inputs import LiveData, world_types
@@ -23,7 +23,6 @@ from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, Settings, mode_of
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.scripted import Results, Scripted
-from robustbench_tc.eval.session import begin
 from robustbench_tc.eval.speakers import ReferenceAgent, ScriptedAgent
 from robustbench_tc.schema import Json, LiveRow, Prediction, Sample
 from robustbench_tc.worlds.host import Worlds
@@ -162,10 +161,10 @@ class Playing:
 
     async def reply(self, answer: Answer) -> None:
         """Takes the answer to the next request; its calls are carried out."""
-        self.dialogue.reply(self.dialogue.noted(answer))
-        if self.dialogue.doing is not None:
-            assert self._stage is not None
-            self.dialogue.done(await self._stage.carry_out(self.dialogue.doing))
+        if self._stage is None:
+            self.dialogue.reply(self.dialogue.noted(answer))
+        else:
+            await self._stage.reply(self.dialogue, answer)
 
     async def score(self) -> Score:
         """Ends it; what a limit of the harness cuts off is scored as it stands."""

@@ -1,28 +1,25 @@
-"""Our rows for a harness that cannot share an environment with us: a process that answers on a Unix socket.
+"""Our rows for a harness that cannot share an environment with us: a process that answers a line with a line.
 
-    python -m robustbench_tc.eval.adapters.serve SETTINGS SOCKET
+    python -m robustbench_tc.eval.adapters.serve SETTINGS
 
-SETTINGS are those of `Rows`, as JSON. It prints a line once it listens, and ends with its standard input.
-Requests and answers are JSON over HTTP; what is wrong with a request is one line, under status 400.
+SETTINGS are those of `Rows`, as JSON. Requests and answers are JSON, one after the other, over standard input
+and output; it ends with its input. What is wrong with a request is the one line under `wrong`.
 
-    POST /rows                          → rows: [{id, clean_id, type, ask}]
-    POST /begin  row, model             → dialogue: n, ask: {messages, tools} or null
-    POST /reply  dialogue, completion   → ask: the next, null once it has ended
-    POST /end    dialogue               → score: {reward, metrics, record}; it is closed
-    POST /gold   row                    → score: that of gold itself
+    {"do": "rows"}                         → rows: [{id, clean_id, type, ask}]
+    {"do": "begin", row, model}            → dialogue: n, ask: {messages, tools} or null
+    {"do": "reply", dialogue, completion}  → ask: the next, null once it has ended
+    {"do": "end", dialogue}                → score: {reward, metrics, record}; it is closed
+    {"do": "gold", row}                    → score: that of gold itself
 
-Nothing of what a model said is evaluated. A request has at most REQUEST bytes.
+Nothing of what a model said is evaluated.
 """
 
+import asyncio
 import os
-import signal
 import sys
-import threading
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
-from aiohttp import web
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval.speakers import answer_of
@@ -32,8 +29,6 @@ from robustbench_tc.schema import Json
 
 from .rows import Playing, Rows
 
-REQUEST = 64 * 2**20
-
 
 class Service:
     """Answers requests; dialogues are numbered from 1."""
@@ -42,43 +37,35 @@ class Service:
         self._rows = rows
         self._playing: dict[int, Playing] = {}
         self._begun = 0
+        self._does = {one.__name__: one for one in (self.rows, self.begin, self.reply, self.end, self.gold)}
 
-    async def answer(self, request: web.Request) -> web.Response:
-        """The answer to `POST /NAME`."""
-        does: dict[str, Callable[..., Awaitable[dict[str, Json]]]] = {
-            "rows": self.rows,
-            "begin": self.begin,
-            "reply": self.reply,
-            "end": self.end,
-            "gold": self.gold,
-        }
+    async def answer(self, line: bytes) -> bytes:
+        """The answer to a request."""
         try:
-            name = request.match_info["name"]
-            if name not in does:
-                raise unknown("request", name, does)
-            given = msgspec.json.decode(await request.read(), type=dict[str, Any])
-            return web.json_response(body=msgspec.json.encode(await does[name](**given)))
+            given = msgspec.json.decode(line, type=dict[str, Any])
+            name = str(given.pop("do"))
+            if name not in self._does:
+                raise unknown("request", name, self._does)
+            return msgspec.json.encode(await self._does[name](**given))
         except (UserError, LLMError) as error:
-            return web.Response(status=400, text=str(error))
-        except (msgspec.DecodeError, TypeError, KeyError) as error:
-            return web.Response(status=400, text=f"not a request: {' '.join(str(error).split())[:300]}")
+            wrong = str(error)
+        except Exception as error:  # the dialogues of others go on
+            wrong = f"not a request: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        return msgspec.json.encode({"wrong": wrong})
 
-    async def close(self, app: web.Application) -> None:
-        """Ends the worlds."""
-        self._rows.worlds.close()
+    async def run(self, lines: BinaryIO, out: BinaryIO) -> None:
+        """Answers every line, and ends the worlds."""
+        async with self._rows.worlds:
+            for line in lines:
+                out.write(await self.answer(line) + b"\n")
+                out.flush()
 
     async def rows(self) -> dict[str, Json]:
-        return {
-            "rows": [
-                {
-                    "id": row.id,
-                    "clean_id": row.clean_id,
-                    "type": row.type_code,
-                    **_next(self._rows.begin(row.id)),
-                }
-                for row in self._rows.rows.values()
-            ]
-        }
+        rows = [
+            {"id": row.id, "clean_id": row.clean_id, "type": row.type_code} | _next(self._rows.begin(row.id))
+            for row in self._rows.rows.values()
+        ]
+        return {"rows": rows}
 
     async def begin(self, row: str, model: str = "") -> dict[str, Json]:
         self._begun += 1
@@ -105,29 +92,11 @@ def _next(playing: Playing) -> dict[str, Json]:
     return {"ask": None if ask is None else {"messages": ask.messages, "tools": ask.tools}}
 
 
-def application(rows: Rows) -> web.Application:
-    """What answers requests about these rows."""
-    service, found = Service(rows), web.Application(client_max_size=REQUEST)
-    found.router.add_post("/{name}", service.answer)
-    found.on_shutdown.append(service.close)
-    return found
-
-
-def _end_with_input() -> None:
-    sys.stdin.buffer.read()
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _listening(_: str) -> None:
-    os.write(1, b"it listens\n")
-    os.dup2(2, 1)  # nobody reads what a package prints
-
-
 if __name__ == "__main__":
-    settings, socket = sys.argv[1:]
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a package prints is no answer
     try:
-        app = application(Rows(**msgspec.json.decode(settings)))
+        service = Service(Rows(**msgspec.json.decode(sys.argv[1])))
     except UserError as wrong:
         sys.exit(str(wrong))
-    threading.Thread(target=_end_with_input, daemon=True).start()
-    web.run_app(app, path=socket, print=_listening, shutdown_timeout=1)
+    asyncio.run(service.run(sys.stdin.buffer, answers))

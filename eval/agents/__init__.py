@@ -16,8 +16,7 @@ from ..score import has_to_ask
 from .astray import ASTRAY
 from .base import QUESTION, Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
-from .null_models import NULL_MODELS
-from .scripted import SCRIPTED
+from .scripted import NULL_MODELS, SCRIPTED
 
 __all__ = [
     "AGENTS",

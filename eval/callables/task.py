@@ -2,7 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from robustbench_tc.schema import Json, dumps
 
@@ -21,11 +24,11 @@ class Failed(Exception):
 class Reply:
     """An agent's answer to a request."""
 
-    text: str = ""
-    calls: Sequence[Any] = ()
+    text: Annotated[str, Meta(max_length=MAX_TEXT)] = ""
+    calls: Annotated[Sequence[Any], Meta(max_length=MAX_CALLS)] = ()
     """`{"name": …, "arguments": {…}}` each, as OpenAI's `tool_calls` have them, or `(name, arguments)`."""
-    usage: dict[str, int] | None = None
-    """`prompt_tokens` and `completion_tokens`, where they are known."""
+    usage: Any = None
+    """A dict with `prompt_tokens` and `completion_tokens`, where they are known."""
 
     def tokens(self, name: str) -> int | None:
         """A count of the usage; None where it says none."""
@@ -70,39 +73,32 @@ def reply_of(given: object) -> Reply:
         given = Reply(calls=given)
     if not isinstance(given, Reply):
         raise TypeError(f"it returned {type(given).__name__}, which is no reply")
-    text, calls = given.text, given.calls
-    if not isinstance(text, str):
-        raise TypeError(f"its text is {type(text).__name__}, not a text")
-    if len(text) > MAX_TEXT:
-        raise ValueError(f"its text has {len(text):,} characters; at most {MAX_TEXT:,} are taken")
-    if isinstance(calls, str | bytes) or not isinstance(calls, Sequence):
-        raise TypeError(f"its calls are {type(calls).__name__}, not a list")
-    if len(calls) > MAX_CALLS:
-        raise ValueError(f"it makes {len(calls):,} calls at once; at most {MAX_CALLS:,} are taken")
-    return replace(given, calls=[_call(one) for one in calls])
+    found = msgspec.convert(vars(given), Reply)
+    return replace(found, calls=[_call(one) for one in found.calls])
 
 
 def _of_dict(given: dict[str, Any]) -> Reply:
-    message, usage = given, given.get("usage")
-    choices = given.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        message = choices[0].get("message")
-    if isinstance(message, dict) and (message is not given or {"content", "tool_calls"} & message.keys()):
-        return Reply(text=message.get("content") or "", calls=message.get("tool_calls") or (), usage=usage)
-    if unknown := [name for name in given if name not in ("text", "calls", "usage")]:
-        raise TypeError(f"it returned a dict with {unknown[0]!r}: its keys are text, calls and usage")
-    return Reply(text=given.get("text") or "", calls=given.get("calls") or (), usage=usage)
+    match given:
+        case {"choices": [{"message": dict() as message}, *_]}:
+            said = message
+        case {"content": _} | {"tool_calls": _}:
+            said = given
+        case _ if unknown := given.keys() - {"text", "calls", "usage"}:
+            raise TypeError(f"it returned a dict with {min(unknown)!r}: its keys are text, calls and usage")
+        case _:
+            said = {"content": given.get("text"), "tool_calls": given.get("calls")}
+    return Reply(text=said.get("content") or "", calls=said.get("tool_calls") or (), usage=given.get("usage"))
 
 
 def _call(given: Any) -> tuple[str, str]:
-    if isinstance(given, tuple | list) and len(given) == 2:
-        return call_of(*given)
-    if not isinstance(given, dict):
-        raise TypeError(f'a call is {type(given).__name__}: write {{"name": …, "arguments": {{…}}}}')
-    inner = given["function"] if isinstance(given.get("function"), dict) else given
-    if "name" not in inner:
-        raise TypeError("a call has no name")
-    return call_of(inner["name"], inner.get("arguments", inner.get("parameters")))
+    match given:
+        case [name, arguments]:
+            return call_of(name, arguments)
+        case {"function": {"name": name} as inner} | ({"name": name} as inner):
+            return call_of(name, inner.get("arguments", inner.get("parameters")))
+        case dict():
+            raise TypeError("a call has no name")
+    raise TypeError(f'a call is {type(given).__name__}: write {{"name": …, "arguments": {{…}}}}')
 
 
 def call_of(name: object, arguments: object) -> tuple[str, str]:

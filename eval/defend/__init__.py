@@ -1,21 +1,65 @@
 """Defences: remedies between a run's rows and its model (`rbtc eval --defend`); docs/defences.md.
 
-Who adds one writes a class (`base.Defence`) and lists it here.
+Who adds one adds a row to `DEFENCES`: what it makes of a row that is shown, and of a reply (`chain.Defence`).
 """
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError, need_extra, unknown
 
-from .again import Retry, Schema, Strict, Vote
-from .base import Defence
-from .chain import budget
-from .texts import Clarify, Hint, Spotlight
-from .tools import Dedupe, Namespace, Offers
+from .again import retried, validated, voted
+from .chain import Chain, Defence, budget
+from .rows import WAYS, best_offers, clarified, deduped, hinted, named_back, namespaced, spotlighted
 
-DEFENCES: dict[str, type[Defence]] = {
+DEFENCES: dict[str, Defence] = {
     one.code: one
-    for one in (Dedupe, Namespace, Offers, Schema, Strict, Retry, Hint, Vote, Clarify, Spotlight)
+    for one in (
+        Defence(
+            "dedupe", "Of tools with one name the described one is kept, of several the longest.", deduped
+        ),
+        Defence(
+            "namespace",
+            "Equal names become different ones by their place, and are mapped back.",
+            namespaced,
+            named_back,
+            ways=WAYS,
+        ),
+        Defence(
+            "offers",
+            "Prices and response times are read; of tools that are otherwise equal the worse offers leave.",
+            best_offers,
+        ),
+        Defence(
+            "schema",
+            "A call has to name a listed tool and fit its schema; else the model is asked once more.",
+            after=validated,
+            requests=1,
+        ),
+        Defence(
+            "strict",
+            "Tools are sent as strict, so that the endpoint decodes within their schemas (fc).",
+            modes=("fc",),
+        ),
+        Defence(
+            "retry",
+            "A call that met a transient error is made once more as it was; never after a refusal.",
+            after=retried,
+        ),
+        Defence("hint", "A recovery hint is appended to an error that answers a call.", hinted),
+        Defence(
+            "vote",
+            "k samples are drawn; the calls that most of them make are scored, of equals the first.",
+            after=voted,
+            ways=("3", "2 to 16"),
+        ),
+        Defence("clarify", "The system message allows to ask, or to say that nothing fits.", clarified),
+        Defence(
+            "spotlight",
+            "Tool results are marked as data whose instructions are not to be followed.",
+            spotlighted,
+        ),
+    )
 }
 """Every defence by its code."""
 
@@ -38,19 +82,23 @@ def parse(words: Sequence[str]) -> tuple[Defence, ...]:
 
 
 def _defence(word: str) -> Defence:
-    code, colon, argument = word.partition(":")
+    code, colon, way = word.partition(":")
     if code not in DEFENCES:
         raise unknown("defence", code, DEFENCES)
-    kind = DEFENCES[code]
-    if code == "vote":
-        return kind(argument)
-    if colon and argument not in kind.arguments:
-        if not kind.arguments:
+    meant = DEFENCES[code]
+    if code == "schema" and find_spec("jsonschema") is None:
+        raise need_extra("jsonschema", "audit")
+    if code == "vote" and colon:
+        if way not in map(str, range(2, 17)):
+            raise UserError(f"{word}: give how many samples, 2 to 16")
+    elif colon and way not in meant.ways:
+        if not meant.ways:
             raise UserError(f"--defend {word}: {code} takes nothing behind a colon")
-        raise unknown(f"way of {code}", argument, kind.arguments)
-    return kind(argument or next(iter(kind.arguments), ""))
+        raise unknown(f"way of {code}", way, meant.ways)
+    way = way or next(iter(meant.ways), "")
+    return meant._replace(way=way, requests=int(way) - 1 if code == "vote" else meant.requests)
 
 
-def names(chain: Sequence[Defence]) -> tuple[str, ...]:
-    """The chain in words, each with its argument: equal for equal chains."""
-    return tuple(f"{one.code}:{one.argument}" if one.argument else one.code for one in chain)
+def names(chain: Chain) -> tuple[str, ...]:
+    """The chain in words, each with its way: equal for equal chains."""
+    return tuple(f"{one.code}:{one.way}" if one.way else one.code for one in chain)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.schema import Call, Json, Tool, dumps, loads
 
-from .base import Asking, Defence, Model, Said, Scene, Turn
+from .chain import Asking, Chain, Model, Said, Scene, Turn
 
 _LASTING = re.compile(
     r"(?i)\b(?:401|403|404|410)\b|unauthori[sz]ed|forbidden|credential|permission|denied|not found|revoked"
@@ -28,49 +27,29 @@ def transient(error: str) -> bool:
     return bool(_PASSING.search(error[:20_000])) and not _LASTING.search(error[:20_000])
 
 
-class Retry(Defence):
-    """The harness repeats a call that met a transient error; the model is asked nothing."""
-
-    code = "retry"
-    what = "A call that met a transient error is made once more as it was; never after a refusal."
-
-    def after(self, scene: Scene, model: Model) -> Asking:
-        """The reply before the error, where the error is the row's and may pass; else the model's."""
-        if len(scene.turns) == 1 and scene.turns[0].results is None:
-            error = scene.row.injected_error
-            if error is not None and transient(error):
-                repeated = scene.turns[0].said
-                answer = msgspec.structs.replace(repeated.answer, number=2, has_call=None)
-                return Said(answer, repeated.inner)
-        said = yield from model(scene.turns)
-        return said.outer()
+def retried(scene: Scene, model: Model, way: str) -> Asking:
+    """The reply before the error, where the error is the row's and may pass: the harness repeats the call
+    and the model is asked nothing. Else the model's."""
+    passes = transient(scene.row.injected_error or "")
+    if passes and len(scene.turns) == 1 and scene.turns[0].results is None:
+        repeated = scene.turns[0].said
+        return Said(msgspec.structs.replace(repeated.answer, number=2, has_call=None), repeated.inner)
+    said = yield from model(scene.turns)
+    return said.outer()
 
 
-class Vote(Defence):
-    """Self-consistency over calls: the answer that most samples give."""
-
-    code = "vote"
-    what = "k samples are drawn; the calls that most of them make are scored, of equals the first."
-    arguments = ("3", "2 to 16")
-
-    def __init__(self, argument: str = "") -> None:
-        super().__init__(argument or "3")
-        if not re.fullmatch(r"[0-9]{1,3}", self.argument) or not 2 <= int(self.argument) <= 16:
-            raise UserError(f"vote:{argument}: give how many samples, 2 to 16")
-        self.requests = int(self.argument) - 1
-
-    def after(self, scene: Scene, model: Model) -> Asking:
-        """The reply whose calls are the most frequent. A request that failed is what the pass ends with."""
-        said: list[Said] = []
-        for draw in range(int(self.argument)):
-            one = yield from model(scene.turns, draw)
-            if one.answer.status != "ok":
-                return one.outer()
-            said.append(one)
-        made = [canonical(scene.read(scene.shown, one.answer)) for one in said]
-        counts = Counter(made)
-        best = max(made, key=lambda calls: counts[calls])  # max keeps the first of equals
-        return said[made.index(best)].outer()
+def voted(scene: Scene, model: Model, samples: str) -> Asking:
+    """Self-consistency over calls: the reply whose calls are the most frequent. A request that failed is what
+    the pass ends with."""
+    said: list[Said] = []
+    for draw in range(int(samples)):
+        one = yield from model(scene.turns, draw)
+        if one.answer.status != "ok":
+            return one.outer()
+        said.append(one)
+    made = [canonical(scene.read(scene.shown, one.answer)) for one in said]
+    best, _ = Counter(made).most_common(1)[0]  # of equals the first
+    return said[made.index(best)].outer()
 
 
 def canonical(calls: Sequence[Call]) -> str:
@@ -82,32 +61,16 @@ INVALID = "Invalid call"
 """In every message of the validator."""
 
 
-class Schema(Defence):
-    """The validator of many agent frameworks: an invalid call is not carried out, and the model hears why."""
-
-    code = "schema"
-    what = "A call has to name a listed tool and fit its schema; else the model is asked once more."
-    requests = 1
-
-    def __init__(self, argument: str = "") -> None:
-        super().__init__(argument)
-        try:
-            import jsonschema  # noqa: F401
-        except ImportError:
-            raise need_extra("jsonschema", "audit") from None
-
-    def after(self, scene: Scene, model: Model) -> Asking:
-        """The reply, or the one after the validator's message where that is made of a reply with calls."""
-        said = yield from model(scene.turns)
-        if said.answer.status != "ok":
-            return said.outer()
-        calls = scene.read(scene.shown, said.answer)
-        wrong = [invalid(call, scene.shown.tools) for call in calls]
-        if not any(wrong):
-            return said.outer()
+def validated(scene: Scene, model: Model, way: str) -> Asking:
+    """The validator of many agent frameworks: an invalid call is not carried out, and the model hears why.
+    The reply, or the one after the validator's message where that is made of a reply with calls."""
+    said = yield from model(scene.turns)
+    calls = scene.read(scene.shown, said.answer) if said.answer.status == "ok" else ()
+    wrong = [invalid(call, scene.shown.tools) for call in calls]
+    if any(wrong):
         results = tuple(one or f"Not carried out. {INVALID} in the same answer." for one in wrong)
-        again = yield from model([*scene.turns, Turn(said.outer(), results)])
-        return again.outer()
+        said = yield from model([*scene.turns, Turn(said.outer(), results)])
+    return said.outer()
 
 
 def invalid(call: Call, tools: Sequence[Tool]) -> str:
@@ -166,17 +129,9 @@ def closed(schema: dict[str, Json]) -> dict[str, Json]:
     return {"additionalProperties": False, **found}
 
 
-class Strict(Defence):
-    """The endpoint's constrained decoding: `strict` on every tool whose schema allows it."""
-
-    code = "strict"
-    what = "Tools are sent as strict, so that the endpoint decodes within their schemas (fc)."
-    modes = ("fc",)
-
-
-def is_strict(chain: Sequence[Defence]) -> bool:
-    """Whether tools are sent as strict ones."""
-    return any(isinstance(one, Strict) for one in chain)
+def is_strict(chain: Chain) -> bool:
+    """Whether tools are sent as strict ones: the endpoint's constrained decoding."""
+    return any(one.code == "strict" for one in chain)
 
 
 def strict(tools: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:

@@ -1,34 +1,123 @@
-"""A chain of defences at work: a moment of a dialogue as the requests that it takes."""
+"""What a defence is, and a chain of them at work: a moment of a dialogue as the requests that it takes.
 
-from collections.abc import Sequence
+Defences stand in a chain, each in front of the next and the last in front of the model. Each sees the row and
+the replies in its own words: what the ones before it changed is part of its row, what the ones behind it
+change it never sees. A further request goes through all that stand behind it. Nothing here talks to an
+endpoint, so that a run and the reading of its journal take the same steps.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from math import prod
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Call, Json, Sample
 
 from ..record import Answer
-from .base import Asking, Defence, Request, Said, Scene, Turn
+
+
+class Said(NamedTuple):
+    """A reply in the words of one place in the chain."""
+
+    answer: Answer
+    inner: "Said | None" = None
+    """The same reply one place nearer to the model; None at the model."""
+
+    def outer(self, answer: Answer | None = None) -> "Said":
+        """The reply one place further from the model: as it is, or as `answer`."""
+        return Said(self.answer if answer is None else answer, self)
+
+
+class Turn(NamedTuple):
+    """A reply, and what its calls were answered with, in their order; None: with the row's own text."""
+
+    said: Said
+    results: tuple[str, ...] | None
+
+
+class Request(NamedTuple):
+    """One request to the model."""
+
+    row: Sample
+    """As the model is shown it."""
+    turns: tuple[Turn, ...]
+    draw: int = 0
+    """Which of several samples of the same request, from 0."""
+
+
+Asking = Generator[Request, Answer, Said]
+"""Yields requests, is sent their answers, returns a reply."""
+
+
+class Model(Protocol):
+    """What stands behind a defence."""
+
+    def __call__(self, turns: Sequence[Turn], draw: int = 0) -> Asking:
+        """Its reply after these turns."""
+
+
+class Scene(NamedTuple):
+    """What a defence has to do with in one pass of a row."""
+
+    row: Sample
+    shown: Sample
+    """What `before` made of it."""
+    turns: tuple[Turn, ...]
+    read: Callable[[Sample, Answer], tuple[Call, ...]]
+    """The calls of an answer to a row, as the run's replies are read."""
+
+
+def unchanged(row: Sample, way: str) -> Sample:
+    """The row as it is."""
+    return row
+
+
+def passed_on(scene: Scene, model: Model, way: str) -> Asking:
+    """The reply as it is."""
+    said = yield from model(scene.turns)
+    return said.outer()
+
+
+class Defence(NamedTuple):
+    """A row of the table of defences (`defend.DEFENCES`); as it was named: `vote:5` is `vote` that way."""
+
+    code: str
+    what: str
+    """One sentence for tables."""
+    before: Callable[[Sample, str], Sample] = unchanged
+    """The row that is shown, which keeps its id, type and answered calls; of the row and the way."""
+    after: Callable[[Scene, Model, str], Asking] = passed_on
+    """The reply of one pass."""
+    ways: tuple[str, ...] = ()
+    """What may stand behind the colon; the first is meant where nothing does."""
+    requests: int = 0
+    """The most further requests in one pass."""
+    modes: tuple[str, ...] = ("prompt", "fc")
+    way: str = ""
+
 
 Chain = Sequence[Defence]
+
+
+def total(answers: Sequence[Answer], name: str) -> Json:
+    """The sum of a field that not every answer has; None where none has it."""
+    there = [value for one in answers if (value := getattr(one, name)) is not None]
+    return sum(there) if there else None
 
 
 def finished(said: Said, scene: Scene, asked: Sequence[Answer], *, repeat: int, number: int) -> Said:
     """What a moment ends with: the reply that counts, whether it calls, and the tokens and the time of all
     requests `asked`."""
-
-    def total(name: str) -> int | None:
-        there = [value for one in asked if (value := getattr(one, name)) is not None]
-        return sum(there) if there else None
-
     calls = said.answer.status == "ok" and bool(scene.read(scene.row, said.answer))
     answer = msgspec.structs.replace(
         said.answer,
         repeat=repeat,
         number=number,
         has_call=calls,
-        prompt_tokens=total("prompt_tokens"),
-        completion_tokens=total("completion_tokens"),
-        latency_s=total("latency_s"),
+        prompt_tokens=total(asked, "prompt_tokens"),
+        completion_tokens=total(asked, "completion_tokens"),
+        latency_s=total(asked, "latency_s"),
         retries=sum(one.retries for one in asked),
     )
     return Said(answer, said.inner)
@@ -37,16 +126,13 @@ def finished(said: Said, scene: Scene, asked: Sequence[Answer], *, repeat: int, 
 def shown(chain: Chain, row: Sample) -> Sample:
     """The row that the model is shown."""
     for one in chain:
-        row = one.before(row)
+        row = one.before(row, one.way)
     return row
 
 
 def budget(chain: Chain) -> int:
     """The most requests that one pass of a row takes: a further one goes through all that stand behind."""
-    most = 1
-    for one in reversed(chain):
-        most *= 1 + one.requests
-    return most
+    return prod(1 + one.requests for one in chain)
 
 
 def reply(chain: Chain, scene: Scene, draw: int = 0) -> Asking:
@@ -56,17 +142,11 @@ def reply(chain: Chain, scene: Scene, draw: int = 0) -> Asking:
         answer = yield Request(row, turns, draw)
         return Said(answer)
     first, rest = chain[0], chain[1:]
-    before = first.before(row)
+    before = first.before(row, first.way)
 
     def model(turns: Sequence[Turn], draw: int = draw) -> Asking:
-        inner = tuple(Turn(_inner(turn.said), turn.results) for turn in turns)
+        inner = tuple(Turn(turn.said.inner or turn.said, turn.results) for turn in turns)
         return reply(rest, Scene(before, before, inner, read), draw)
 
-    said = yield from first.after(Scene(row, before, tuple(turns), read), model)
+    said = yield from first.after(Scene(row, before, tuple(turns), read), model, first.way)
     return said
-
-
-def _inner(said: Said) -> Said:
-    if said.inner is None:
-        raise ValueError("a reply without the one that it was made of")
-    return said.inner

@@ -18,9 +18,8 @@ from robustbench_tc.eval.stats.lattice import Ints
 from robustbench_tc.eval.stats.significance import Places, fisher_p, paired_p
 
 from . import flags
-from .entry import Entry, Flag, Kind, Submission, Verdicts
-from .scoring import CONDITIONS, of_paper
-from .status import Reasoned, Status, Tier, Vouched
+from .checker import CONDITIONS, of_paper
+from .entry import Entry, Flag, Kind, Reasoned, Status, Submission, Tier, Verdicts, Vouched
 
 PAPER = "paper"
 """Version and fingerprint of the paper's own board."""

@@ -10,28 +10,29 @@ No page needs a request to another host, none a script to be read. The same entr
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub.constants
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from robustbench_tc import taxonomy
 from robustbench_tc.dataset_cards import citation
 from robustbench_tc.eval.report import figures
 from robustbench_tc.eval.stats import packs
 from robustbench_tc.eval.stats.packs import live as live_report
-from robustbench_tc.eval.stats.values import HEADS
+from robustbench_tc.eval.stats.values import HEADS, METRICS
 from robustbench_tc.io import templates
 from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.safe_text import safe
 
-from . import boards, flags, pages, tables
+from . import boards, flags, pages
 from .boards import PAPER, Board, Row
-from .entry import Entry
-from .status import Status
+from .entry import Entry, Status
 
 PAGE = 100
 """Rows of a page."""
@@ -86,7 +87,7 @@ def build(
         site.write_boards(left_out)
         site.write_runs()
         site.render("how.html", "how.html.j2")
-        tables.write(found, left_out, site.page_of, made)
+        write_tables(found, left_out, site.page_of, made)
         own, of_report = files(__package__) / "static", files("robustbench_tc.eval.report")
         site.write(
             "site.css",
@@ -215,3 +216,78 @@ def _parts(board: Board, lines: Sequence[pages.ShownRow], page: str) -> list[dic
         }
         for name, (span, chunk) in zip(names, chunks.items(), strict=True)
     ]
+
+
+# --- for programs -------------------------------------------------------------------------------------------
+
+HEADLINE = ("run", "model", "rank", "tier", "flags", "perturbed", "success_all", "clean")
+"""What `data.json` says of a run."""
+
+COLUMNS: dict[str, pa.DataType] = {
+    **dict.fromkeys((
+        "run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
+        "defended", "weights", "licence", "day", "superseded_by",
+    ), pa.string()),
+    "rank": pa.int32(),
+    **{f"{of}_{name}": pa.int32() for name in (*HEADS, *taxonomy.codes()) for of in ("right", "n")},
+    **dict.fromkeys((
+        "p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s",
+    ), pa.float64()),
+    **{f"{name}{end}": pa.float64() for name in (
+        *METRICS, *(f"success_{one}" for one in live_report.groups()),
+        *(f"accuracy_{one}" for one in taxonomy.codes()),
+    ) for end in ("", "_low", "_high")},
+}  # fmt: skip
+"""The columns of `data.parquet`: one row a run, superseded ones included."""
+
+
+def write_tables(
+    found: Sequence[Board], left_out: Sequence[tuple[str, str]], page: Callable[[Board], str], folder: Path
+) -> None:
+    """`data.parquet` and `data.json` into `folder`. `page`: where a board is first seen."""
+    flat = {row.run: _flat(row) for board in found for row in (*board.rows, *board.past)}
+    pq.write_table(
+        pa.Table.from_pylist([*flat.values()], pa.schema(COLUMNS)),
+        folder / "data.parquet",
+        compression="zstd",
+    )
+    headlines = {
+        "boards": [
+            {
+                "kind": board.kind,
+                "dataset": board.dataset,
+                "version": board.version,
+                "fingerprint": board.fingerprint,
+                "page": page(board),
+                "runs": [
+                    {name: flat[row.run].get(name) for name in HEADLINE} | {"page": pages.page_of(row)}
+                    for row in board.rows
+                ],
+            }
+            for board in found
+        ],
+        "left_out": dict(left_out),
+    }
+    folder.joinpath("data.json").write_bytes(msgspec.json.encode(headlines) + b"\n")
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    """A run by column, with fields that are none."""
+    entry, core = row.entry, row.entry.core
+    columns = {
+        **msgspec.structs.asdict(entry.submission),
+        **msgspec.structs.asdict(entry),
+        **msgspec.structs.asdict(row),
+        "flags": " ".join(flag.code for flag in row.flags),
+        "defended": boards.defended(entry),
+        "day": row.day,
+        "rank": row.rank or None,
+    }
+    if core is not None:
+        columns |= {"finding": core.sentence, **msgspec.structs.asdict(core.usage)}
+        for name, (right, n) in core.counts.items():
+            columns |= {f"right_{name}": right, f"n_{name}": n}
+    for name, value in row.values.items():
+        if value is not None:
+            columns |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+    return columns

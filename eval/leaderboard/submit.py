@@ -1,5 +1,7 @@
-"""`rbtc leaderboard init` and `submit`: a results repository, and a run into it."""
+"""`rbtc leaderboard init` and `submit`: a results repository, and a run into it. What becomes public of a run
+is its record and its replies, without names of places."""
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -10,19 +12,19 @@ from msgspec.structs import replace
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.exchange import import_run
-from robustbench_tc.eval.record import Mode
+from robustbench_tc.eval.record import Mode, RunRecord, open_run
+from robustbench_tc.io import parquet
 from robustbench_tc.io.folders import check_new
 from robustbench_tc.io.resolve import HUB_ID
 from robustbench_tc.io.templates import environment
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Episode, Json, Prediction, arrow_table
 from robustbench_tc.shown import Line, Part
 
-from . import entries
+from . import checker, checks, repository
 from .checker import SUBMISSION, checked, run_id, table
 from .datasets import Datasets
 from .entry import Entry, Refused, Submission
-from .place import STATUS, Folder, Hub, open_place, run_path
-from .publish import publish
+from .repository import STATUS, Folder, Hub, open_place, run_path
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +73,7 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
         path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=more).encode()
         for path, name in (("README.md", "results.md.j2"), (STATUS, "status.yaml.j2"))
     }
-    files |= entries.write_entries(())
+    files |= repository.write_entries(())
     there.commit(files, "A results repository", head=head)
     return sorted(files)
 
@@ -83,6 +85,38 @@ def _named(dataset: str) -> str:
     if not HUB_ID.fullmatch(dataset.partition("@")[0]):
         raise UserError(f"{dataset} is neither a folder nor a dataset of the Hub, ORG/NAME@VERSION")
     return dataset
+
+
+def publish(run: Path, into: Path) -> None:
+    """Writes `run.json` and the replies of the run folder `run` into the folder `into`, as everybody may see
+    them: without paths, addresses, names of headers, texts of errors and log probabilities.
+
+    Takes a live run too. Raises UserError and Refused.
+    """
+    found = open_run(run).record
+    live = (Episode, checker.EPISODES)
+    kind, name = live if found.live else (Prediction, checker.PREDICTIONS)
+    if not (run / name).is_file():
+        raise UserError(f"{run} has no {name} yet: the command of the run makes it when it is complete")
+    model = found.settings.model
+    if re.match(r"[~./\\]|[A-Za-z]:\\|\w+://", model) or model.count("/") > 1:  # a folder, or an address
+        model = "local:" + re.split(r"[/\\]", model.rstrip("/\\"))[-1]
+    rows = [
+        replace(one, model=model, error=None) for one in checks.read_rows(run / name, kind, found.expected)
+    ]
+    table = arrow_table(rows, kind)
+    parquet.write_file([table], into / name, table.schema)
+    public = RunRecord(
+        live=found.live,
+        dataset=found.dataset if HUB_ID.fullmatch(found.dataset) else Path(found.dataset).name,
+        dataset_version=found.dataset_version,
+        dataset_revision=None,
+        settings=replace(found.settings, headers=(), model=model, checkpoint=None),
+        expected=found.expected,
+        totals=found.totals,
+    )
+    text = msgspec.json.format(msgspec.json.encode(public), indent=1) + b"\n"
+    (into / checker.RECORD).write_bytes(text)
 
 
 def prepare(run: Path, submission: Submission, data: Datasets, *, org: str, day: str, into: Path) -> Entry:
@@ -114,7 +148,7 @@ def submit(
     """
     there = open_place(to)
     said("loading the dataset")
-    data = Datasets.of_status(entries.read_status(there, dataset=dataset), there.folder)
+    data = Datasets.of_status(repository.read_status(there, dataset=dataset), there.folder)
     with tempfile.TemporaryDirectory() as temporary:
         folder, day = Path(temporary, "public"), f"{datetime.now(UTC):%Y%m%d}"
         folder.mkdir()
@@ -132,7 +166,7 @@ def submit(
     done = Submitted(entry=entry, files=files, dry=dry_run)
     if dry_run:
         return done
-    if any(_same(entry.run, other) for other in entries.runs(there.files())):
+    if any(_same(entry.run, other) for other in repository.runs(there.files())):
         return replace(done, again=True)
     if isinstance(there, Folder):
         there.commit(files, title)

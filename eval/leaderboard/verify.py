@@ -21,20 +21,18 @@ from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, predictions
 from robustbench_tc.eval.evaluate import Evaluation
-from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.request_settings import RequestOptions
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.stats.paired import reasked
 from robustbench_tc.eval.stats.values import codes_of
-from robustbench_tc.eval.who import Named
+from robustbench_tc.eval.who import Effort, Named
 from robustbench_tc.io.numbers import number, p_value
 from robustbench_tc.schema import Prediction, Sample
 
-from . import boards, checker, entries, live, reading
+from . import boards, checker, checks, live, repository
 from .datasets import Datasets
-from .entry import Entry, Refused
-from .place import STATUS, open_place
-from .status import Status, Vouched, read
+from .entry import Entry, Refused, Status, Vouched, parse_status
+from .repository import STATUS, open_place
 from .submit import prepare
 
 LEVEL = 0.05
@@ -68,7 +66,7 @@ def verify(
     if (repeated is None) == (not base_url):
         raise UserError("name the repeated run with --repeated, or an endpoint with --base-url")
     there = open_place(place)
-    status, found, dropped = entries.read_entries(there)
+    status, found, dropped = repository.read_entries(there)
     entry = next((one for one in found if one.run == run), None)
     if entry is None:
         raise UserError(f"{place} has no entry of {run}: {dropped.get(run, 'there is no such run')}")
@@ -76,7 +74,7 @@ def verify(
     if entry.fingerprint not in data.fingerprints:
         raise UserError(f"{run} is of version {entry.version} of {entry.dataset}: name it with --dataset")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = entries.fetch(there, run, entries.runs(there.files())[run], Path(temporary))
+        folder = repository.fetch(there, run, repository.runs(there.files())[run], Path(temporary))
         if repeated is not None:
             reason = _repeated(entry, folder, repeated, data, Path(temporary, "again"))
         else:
@@ -100,7 +98,7 @@ def with_tier(text: bytes, status: Status, run: str, vouched: Vouched) -> bytes:
     head = re.search(r"(?m)^tiers:\s*?(\{\s*\})?[ \t]*(#.*)?$", kept)
     before, after = (kept[: head.start()], kept[head.end() :]) if head else (kept, "\n")
     made = f"{before}tiers:\n{line}{after}".encode()
-    if read(made, STATUS) != replace(status, tiers=status.tiers | {run: vouched}):
+    if parse_status(made, STATUS) != replace(status, tiers=status.tiers | {run: vouched}):
         raise UserError(f"{STATUS} is written in a way that cannot be added to: put under `tiers`:{line}")
     return made
 
@@ -125,7 +123,7 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
         )
         if (made.kind, made.fingerprint) != (entry.kind, entry.fingerprint):
             raise UserError(f"{repeated} is of another dataset than {entry.run}")
-        records = [reading.record(one / checker.RECORD) for one in (folder, again)]
+        records = [checks.read_record(one / checker.RECORD) for one in (folder, again)]
         _check_same(entry, *(one.settings for one in records))
         if data.live is not None and entry.kind == "live":
             played = [
@@ -144,10 +142,10 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
             both = before.keys() & now.keys()
             if not both:
                 raise UserError(f"{repeated} has a verdict on no faulted episode that {entry.run} has one on")
-            same = reasked(
+            submitted, here, change = reasked(
                 [(before[k].clean_id, before[k].success or 0, bool(now[k].success)) for k in both], 1
             )
-            p, submitted, here = same.p, same.submitted, same.again
+            p = change.p or 0.0
         else:
             assert entry.core is not None and made.core is not None
             p = boards.p_of(entry, made) or 0.0
@@ -182,8 +180,8 @@ def _endpoint(
         raise UserError(
             f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --repeated"
         )
-    settings = reading.record(folder / checker.RECORD).settings
-    rows = next(one for one in data.rows if one.digest == entry.fingerprint)
+    settings = checks.read_record(folder / checker.RECORD).settings
+    rows = next(one for one in data.rows if one.fingerprint() == entry.fingerprint)
     if not (work / "rows").is_dir():
         said("building rows that nobody has seen")
         from robustbench_tc.audits.again import fresh_rows  # a Space has no audits, and does not ask
@@ -218,15 +216,16 @@ def _endpoint(
         return Counter(one.id for one in ours if judge(one, of.by_id[one.id], anchors[one.id]).correct)
 
     most = len(rows.rows) * settings.repeat
-    submitted = right(reading.rows(folder / checker.PREDICTIONS, Prediction, most), rows)
+    submitted = right(checks.read_rows(folder / checker.PREDICTIONS, Prediction, most), rows)
     again = right(predictions.read(run.folder.answers_path), fresh)
     asked = [rows.by_id[one] for one in ids]
-    compared = reasked([(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat)
-    figures = (
-        f"{compared.rows} rows in new words, accuracy {number(compared.again)} there, "
-        f"{number(compared.submitted)} submitted, "
-        f"difference {number(compared.low)} to {number(compared.high)}"
+    before, now, change = reasked(
+        [(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat
     )
-    if not compared.fits:
+    figures = (
+        f"{change.n} rows in new words, accuracy {number(now)} there, {number(before)} submitted, "
+        f"difference {number(change.low)} to {number(change.high)}"
+    )
+    if not change.low <= 0 <= change.high:
         raise UserError(f"the endpoint does not match {entry.run} on {figures}; it stays as it is")
     return f"endpoint asked: {figures}"

@@ -18,10 +18,9 @@ from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample
 from robustbench_tc.worlds.faults import meant
 
 from .. import defend
-from ..defend.base import Defence
-from ..defend.chain import shown
+from ..defend.chain import Defence, shown
+from .carrying_out import looks_failed
 from .prompts import QUIET, READ_AS
-from .shown import looks_failed
 
 
 @lru_cache(maxsize=64)

@@ -21,8 +21,8 @@ from robustbench_tc.schema import (
     row_hash,
 )
 
-from ..defend.again import Retry, is_strict, strict
-from ..defend.base import Request, Said, Scene
+from ..defend.again import is_strict, strict
+from ..defend.chain import Request, Said, Scene
 from ..read_reply import read
 from ..record import Answer, Settings
 from ..wire import Ask, WireNames, function
@@ -195,7 +195,7 @@ class World:
         self._replied = answer, len(asked)
         """The reply whose calls wait for a world, and the requests that it took."""
         if wanted := self.read(answer):
-            retry = any(isinstance(one, Retry) for one in self.chain)
+            retry = any(one.code == "retry" for one in self.chain)
             seen = Seen(self.row.tools, self.offered, self.history) if retry else None
             return carried_out(wanted, seen)
         self.add(())

@@ -25,7 +25,7 @@ from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.safe_text import safe, safe_json
 from robustbench_tc.schema import ERROR_MODES, EXPLICIT, STAGES
 
-from . import drawings, episodes, figures
+from . import drawings, figures, samples as embedded
 from .content import CONVENTIONS, SCATTERED, TABLE2, Model, Report
 from .drawings import GROUPS, readable
 from .samples import Embedded, packed
@@ -141,7 +141,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             reply_flags=READ_WITH_CARE,
             draw=drawings,
             levels_of=_levels,
-            episode=episodes,
+            episode=embedded,
             explicit=EXPLICIT,
             drops=drawings.axis_of(drawings.answered(models)),
             effects=drawings.axis_of(drawings.of_types(models)),

@@ -1,10 +1,13 @@
-"""What the page's browser shows: rows and replies, bounded, each shared part once, compressed into base64.
+"""What a page holds of the runs themselves, bounded: rows and replies in its browser, episodes step by step.
 
-Rows of one sample lie together, so that the compressor sees what they share. Nothing of it is markup: base64
-has no character that ends a script element, and `browser.js` puts every text in as text.
+The browser's data hold each shared part once, compressed into base64. Rows of one sample lie together, so
+that the compressor sees what they share. Nothing of it is markup: base64 has no character that ends a script
+element, and `browser.js` puts every text in as text. Where a page cannot hold every episode, wrong and
+faulted ones come first, and it says how many it left out.
 """
 
 import base64
+import hashlib
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,10 +27,13 @@ from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.safe_text import safe
-from robustbench_tc.schema import Call, Json, Sample, Verdict, dumps
+from robustbench_tc.schema import Call, Episode, Json, Sample, Verdict, dumps
 
-from ..live.show import Shown
-from .episodes import MOST_EPISODES, replayed
+from ..live.episodes import check_all, read as read_episodes
+from ..live.score import LiveScore
+from ..live.show import Shown, replay, short
+from ..record import open_run
+from ..verdicts import live_data_of
 
 BUDGET = 4_000_000
 """Characters that the embedded rows may take: the whole page stays below 5 MB."""
@@ -322,3 +328,60 @@ def _case(samples: dict[str, Sample], clean: Judged, perturbed: Judged) -> Case:
         request=cut(safe(plain.query(row.messages, row.golden_answers)), CASE_TEXT),
         sides=(fields(clean), fields(perturbed)),
     )
+
+
+# --- episodes -----------------------------------------------------------------------------------------
+
+MOST_EPISODES = 400
+"""Episodes that are drawn step by step, over all runs."""
+
+LONGEST = 1_500
+"""Characters that are shown of a text of the model's or of a result."""
+
+
+def replayed(
+    run: Run, most: int, dataset: str | None, worlds: Sequence[str], world_python: str | None
+) -> tuple[list[Shown], int]:
+    """At most so many episodes of a run, replayed without the model, and how many are left out.
+
+    Raises UserError for a dataset or a world that is not at hand, and for episodes that were edited.
+    """
+    opened = open_run(Path(run.path))
+    data = live_data_of(opened, dataset)
+    check_all(opened, data.by_id)
+    episodes = [one for one in read_episodes(opened.path) if one.ended != "request_error"]
+    drawn = chosen(episodes, run.live, most)
+    return replay(drawn, data, worlds, world_python), len(episodes) - len(drawn)
+
+
+def chosen(episodes: Sequence[Episode], scores: Sequence[LiveScore], most: int) -> list[Episode]:
+    """The episodes that the page draws, in their order: where it cannot hold all, wrong ones come first, then
+    faulted ones."""
+    right = {(one.id, one.repeat): one.success is True for one in scores}
+
+    def key(one: Episode) -> tuple[bool, bool, str, int]:
+        return right.get((one.id, one.repeat), False), one.type_code == "clean", one.id, one.repeat
+
+    kept = {(one.id, one.repeat) for one in sorted(episodes, key=key)[:most]}
+    return [one for one in episodes if (one.id, one.repeat) in kept]
+
+
+def outcome(shown: Shown) -> str:
+    """One word for how an episode ended, which is also the class of its mark."""
+    score = shown.scores
+    if score.success is None:
+        return "unscored"
+    if score.success:
+        return "right"
+    return "silent" if score.silent_failure else "wrong"
+
+
+def anchor(shown: Shown) -> str:
+    """An id for the address of an episode: row ids may hold anything."""
+    named = f"{shown.model} {shown.mode} {shown.id} {shown.repeat}"
+    return "e" + hashlib.sha256(named.encode()).hexdigest()[:12]
+
+
+def clip(value: Json) -> str:
+    """The beginning of a text, or of a value as JSON."""
+    return short(value, LONGEST)

@@ -1,6 +1,6 @@
 """What needs no reading, beside the values of models: how far one gets with the registry alone.
 
-The counts come from the dataset (its audit), or are made of its rows (`eval.needs_no_reading`); here they
+The counts come from the dataset (its audit), or are made of its rows (`eval.agents.blind`); here they
 become the lines that stand under every table.
 """
 
@@ -11,7 +11,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from ..needs_no_reading import TypeFigures
+from ..agents.blind import TypeFigures
 from .values import HEADS, codes_of
 
 CLASSIFIER = "registry-classifier"

@@ -1,6 +1,6 @@
 """Is B better than A, where, and how sure: paired over the rows that both answered."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ from robustbench_tc.shown import Line, Part, Table
 from .caveats import as_delivered, delivery, unreviewed
 from .evidence import WHOLE, answer
 from .intervals import Interval, apart_from, of_counts, shares
+from .outcomes import Outcomes
 from .paired import (
     DefenceTable,
     DeltaPair,
@@ -24,19 +25,10 @@ from .paired import (
     compare_types,
     defence_table,
 )
-from .runs import Outcomes, Run, Subset, align, labels, within
+from .runs import Run, Subset, align, labels, within
 from .significance import LEVEL, fisher_p, holm, holm_by
 from .summary import Power, gaps, power
 from .values import HEADS, Counts, codes_of, from_counts, leading, pack_of
-
-
-class TypePair(msgspec.Struct, frozen=True):
-    """One type of a comparison."""
-
-    type_code: str
-    pair: Pair
-    p_holm: float
-    """Corrected for looking at every type."""
 
 
 class PaperLine(msgspec.Struct, frozen=True):
@@ -64,13 +56,16 @@ class Comparison(msgspec.Struct, frozen=True):
     overall: dict[str, Pair] = {}
     """clean, perturbed, and the four components."""
     deltas: dict[str, DeltaPair] = {}
-    types: tuple[TypePair, ...] = ()
+    types: dict[str, Pair] = {}
+    """By type code."""
     notes: tuple[str, ...] = ()
     """What is missing or left out, one line each."""
     overall_holm: dict[str, float] = {}
     """p of `overall`, corrected for looking at all of its lines."""
     deltas_holm: dict[str, float] = {}
     """p of `deltas`, corrected for looking at all of its lines."""
+    types_holm: dict[str, float] = {}
+    """p of `types`, corrected for looking at every type of a pack."""
     power: Power | None = None
     """The minimum detectable difference."""
     servers: tuple[str, ...] = ()
@@ -107,8 +102,9 @@ class Comparison(msgspec.Struct, frozen=True):
         if self.deltas:
             names = ("Δ (a loss)", "A", "B", "A − B", "95 %", "p (Holm)", "closed by B", "95 %")
             yield Table(names, [self._delta(*one) for one in self.deltas.items()])
-        of_types = sorted(self.types, key=lambda one: (one.p_holm, one.pair.p))
-        yield Table(("type", *columns), [_cells(one.type_code, one.pair, one.p_holm) for one in of_types])
+        of_types = [(code, pair, self.types_holm[code]) for code, pair in self.types.items()]
+        of_types.sort(key=lambda one: (one[2], one[1].p))
+        yield Table(("type", *columns), [_cells(*one) for one in of_types])
         yield Line(
             "Intervals take whole clean_ids as units, both runs together. p is exact and paired; p (Holm) is "
             "corrected for all lines of its table. The verdict is one test, that of all perturbed (or "
@@ -247,29 +243,31 @@ def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) 
     deltas = compare_delta_lines(first, second, {name: codes_of(name) for name in heads[2:]})
     there = compare_types(first, second, (code for code in first.types if code != taxonomy.CLEAN))
     corrected = holm_by(pack_of, {code: pair.p for code, pair in there.items()})
-    types = tuple(TypePair(code, pair, corrected[code]) for code, pair in there.items())
-    core = [one for one in types if one.type_code in leading(there)]
+    core = leading(there)
     return Comparison(
         a=names[0],
         b=names[1],
         dataset_version=None,
-        verdict=_verdict(names, overall, core) if overall else "",
+        verdict=_verdict(names, overall, {code: there[code] for code in core}, corrected) if overall else "",
         overall=overall,
         deltas=deltas,
-        types=types,
+        types=there,
         notes=_notes(names, first, second, overall),
         overall_holm=holm({name: pair.p for name, pair in overall.items()}),
         deltas_holm=holm({name: p for name, one in deltas.items() if (p := one.difference.p) is not None}),
+        types_holm=corrected,
         power=power(
             {name: pair.difference for name, pair in overall.items()},
-            {code: there[code].difference for code in leading(there)},
+            {code: there[code].difference for code in core},
             first,
             second,
         ),
     )
 
 
-def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: Sequence[TypePair]) -> str:
+def _verdict(
+    names: tuple[str, str], overall: dict[str, Pair], types: Mapping[str, Pair], p_holm: Mapping[str, float]
+) -> str:
     a, b = names
     name = next((name for name in WHOLE if name in overall), taxonomy.CLEAN)
     rows = WHOLE.get(name, "clean rows")
@@ -284,7 +282,7 @@ def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: Sequence[T
     else:
         better, worse = (b, a) if found.value > 0 else (a, b)
         head = f"{better} is better than {worse} on {rows}: {b} has {said}."
-    sure = [(one.type_code, one.pair.difference.value) for one in types if one.p_holm < LEVEL]
+    sure = [(code, pair.difference.value) for code, pair in types.items() if p_holm[code] < LEVEL]
     for name, sign in ((b, 1), (a, -1)):
         if where := ", ".join(f"{code} {points(value)}" for code, value in sure if sign * value > 0):
             head += f" {name} ahead (after Holm over {len(types)} types): {where}."

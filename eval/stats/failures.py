@@ -1,8 +1,10 @@
 """Single predictions of a run: which are wrong, why, and what was asked."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -106,79 +108,68 @@ def asked(run: Path, dataset: str | None = None) -> Asked:
         return Asked({}, str(error), record)
 
 
-def shown_of(found: Sequence[object], limit: int, kind: str, run: str) -> str:
-    """How many there are, how many of them are listed, and how one is seen."""
-    first = f", the first {limit} shown (--limit)" if len(found) > limit else ""
-    return f"{len(found)} {kind}{first}; rbtc show {run} ID shows one whole"
-
-
 @dataclass(frozen=True, kw_only=True)
-class Failures:
-    """The wrong answers of a run, or its replies with a flag."""
+class Listing:
+    """The wrong answers of a run, its replies with a flag, or its wrong episodes."""
 
     run: str
-    found: Sequence[Judged]
+    kind: str
+    """What is listed."""
+    found: Sequence[Judged] | Sequence[LiveScore]
     limit: int
     """So many are shown."""
-    flag: str | None
-    asked: Asked
-    reasons: Sequence[str]
+    columns: tuple[str, ...]
+    cells: Callable[[Any], tuple[str, ...]]
+    """Of one that was found: its row in the table."""
+    problem: str = ""
+    """Why there are no gold calls beside the answers."""
+    reasons: Sequence[str] = ()
     """Why requests failed, over the whole run: failed requests have no verdict and are not listed."""
 
-    def json(self) -> Sequence[Judged]:
-        """Predictions with their verdicts."""
+    def json(self) -> Sequence[Judged] | Sequence[LiveScore]:
+        """Predictions with their verdicts; scores of episodes."""
         return self.found[: self.limit]
 
     def shown(self) -> Iterator[Part]:
-        """Gold and answer side by side."""
-        columns = ("id", "error mode", "gold", "answer", "why")
-        yield Table(columns, [self._cells(row) for row in self.json()], folded=columns)
-        if self.asked.problem:
-            yield f"no gold calls: {self.asked.problem}"
-        kind = "wrong answers" if self.flag is None else "replies"
-        yield shown_of(self.found, self.limit, kind, self.run)
+        """A line for each, how many there are, and how one is seen whole."""
+        yield Table(self.columns, [self.cells(row) for row in self.json()], folded=self.columns)
+        if self.problem:
+            yield f"no gold calls: {self.problem}"
+        first = f", the first {self.limit} shown (--limit)" if len(self.found) > self.limit else ""
+        yield f"{len(self.found)} {self.kind}{first}; rbtc show {self.run} ID shows one whole"
         yield from self.reasons
 
-    def _cells(self, row: Judged) -> tuple[str, ...]:
-        one, verdict, sample = row.prediction, row.verdict, self.asked.rows.get(row.prediction.id)
-        assert verdict is not None  # `failures` lists no other
-        gold = "" if sample is None else " or ".join(map(calls_of, sample.golden_answers))
-        answer = calls_of(verdict.calls) if verdict.calls else reply_of(one)
-        mode = verdict.error_mode or "right"
-        return one.id, mode, beginning(gold, 160), beginning(answer, 160), said(verdict, sample)
+
+def _beside_gold(of_run: Asked, row: Judged) -> tuple[str, ...]:
+    """Gold and answer side by side."""
+    one, verdict, sample = row.prediction, row.verdict, of_run.rows.get(row.prediction.id)
+    assert verdict is not None  # `failures` lists no other
+    gold = "" if sample is None else " or ".join(map(calls_of, sample.golden_answers))
+    answer = calls_of(verdict.calls) if verdict.calls else reply_of(one)
+    mode = verdict.error_mode or "right"
+    return one.id, mode, beginning(gold, 160), beginning(answer, 160), said(verdict, sample)
 
 
-class WrongEpisodes(msgspec.Struct, frozen=True):
-    """The episodes of a live run that did not end as they should."""
-
-    run: str
-    found: tuple[LiveScore, ...]
-    limit: int
-
-    def json(self) -> Sequence[LiveScore]:
-        """Their scores."""
-        return self.found[: self.limit]
-
-    def shown(self) -> Iterator[Part]:
-        """What became of the world, and what the user was told."""
-        columns = ("id", "repeat", "ended", "why")
-        rows = [(one.id, str(one.repeat), one.ended, "; ".join(outcome(one))) for one in self.json()]
-        yield Table(columns, rows, folded=columns)
-        yield shown_of(self.found, self.limit, "wrong episodes", self.run)
-
-
-def wrong_episodes(run: Path, type_code: str | None, worlds: Sequence[str], limit: int) -> WrongEpisodes:
-    """Those of one kind of fault, and of some worlds. Raises UserError for names that do not occur."""
+def wrong_episodes(run: Path, type_code: str | None, worlds: Sequence[str], limit: int) -> Listing:
+    """Those of one kind of fault, and of some worlds: what became of the world, and what the user was told.
+    Raises UserError for names that do not occur."""
     scores = read_scores(run)
     if type_code is not None:
         type_code = taxonomy.find_in({one.type_code for one in scores}, type_code, "type of this run")
     _known("world of this run", worlds, {one.world for one in scores})
-    found = (
+    found = [
         one
         for one in scores
         if one.success is False and type_code in (None, one.type_code) and (not worlds or one.world in worlds)
+    ]
+    return Listing(
+        run=str(run),
+        kind="wrong episodes",
+        found=found,
+        limit=limit,
+        columns=("id", "repeat", "ended", "why"),
+        cells=lambda one: (one.id, str(one.repeat), one.ended, "; ".join(outcome(one))),
     )
-    return WrongEpisodes(str(run), tuple(found), limit)
 
 
 def _known(what: str, names: Iterable[str], there: Collection[str]) -> None:
@@ -196,7 +187,7 @@ def failures(
     sources: Sequence[str] = (),
     flag: str | None = None,
     limit: int = 50,
-) -> Failures | WrongEpisodes:
+) -> Listing:
     """The wrong answers of a run, filtered; with `flag`, right ones that carry it too. Of a live run the
     wrong episodes; their sources are worlds.
 
@@ -227,7 +218,16 @@ def failures(
     of_run = asked(run)
     sessions = of_run.record.sessions if of_run.record else ()
     why = reasons.lines(reasons.of_predictions(run / "scores.parquet"), sessions[-1] if sessions else None)
-    return Failures(run=str(run), found=found, limit=limit, flag=flag, asked=of_run, reasons=[*why])
+    return Listing(
+        run=str(run),
+        kind="wrong answers" if flag is None else "replies",
+        found=found,
+        limit=limit,
+        columns=("id", "error mode", "gold", "answer", "why"),
+        cells=partial(_beside_gold, of_run),
+        problem=of_run.problem,
+        reasons=[*why],
+    )
 
 
 def find(run: Path, wanted: str) -> list[Judged]:

@@ -27,9 +27,10 @@ from robustbench_tc.io.numbers import number, p_value, percent, points
 from robustbench_tc.shown import Line as Text, Part, Table
 
 from .caveats import as_delivered, caveats, delivery, statuses, unreviewed
-from .evidence import RIGHT, Sides, cure, drops, keeps, other_run, own_clean
+from .evidence import RIGHT, Held, Sides, cure, drops, keeps, other_run, own_clean
 from .intervals import Interval
-from .runs import Outcomes, Run, Subset, align, within
+from .outcomes import Outcomes
+from .runs import Run, Subset, align, within
 from .significance import holm
 from .values import LIVE_HEADS, codes_of
 
@@ -45,31 +46,19 @@ Outcome = Literal["fail", "inconclusive", "pass"]
 """The worst first: a run has that of its worst line."""
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One component (or `clean`, against another run)."""
+class Line(Held, frozen=True, kw_only=True):
+    """One component, or `clean` against another run. Its p is one-sided; `why`: why it does not pass."""
 
-    name: str
     outcome: Outcome
-    cases: int
     rows: int
     """Pairs of rows, repeats included."""
-    right: int
-    """Cases that were right before."""
-    before: float
-    """Accuracy of the clean rows of these pairs, or of the run that this one is held against."""
-    after: float
-    drop: Interval
-    """before − after, with its 95 % interval: Δ matched of `rbtc summary`."""
     max_drop: float
     ceiling: float
     """Where the interval has to end for a pass."""
     p: float
-    """Exact one-sided test of "no drop"."""
-    p_holm: float
+    """Exact one-sided test of "no drop", not corrected."""
     types: tuple[str, ...]
     """Types that fail it."""
-    why: str
-    """Why it does not pass; empty where it does."""
     factor: float
     """How many times as many cases would settle it; infinite where nothing was right before."""
 
@@ -143,52 +132,45 @@ def decide(
     """The lines of a verdict. `types`: component → its types; `allowed`: the largest drop that passes."""
     p_values = {name: one.p_above for name, one in sides.items()}
     corrected = holm(p_values)
-    return tuple(
-        _line(name, one, drop, types.get(name, {}), allowed[name], p_values[name], corrected[name])
-        for (name, one), drop in zip(sides.items(), drops([*sides.values()]), strict=True)
-    )
-
-
-def _line(
-    name: str,
-    sides: Sides,
-    drop: Interval,
-    types: Mapping[str, Sides],
-    max_drop: float,
-    p: float,
-    p_holm: float,
-) -> Line:
-    ceiling = _ceiling(sides, max_drop)
-    seen = drop.value > max_drop + 1e-12
-    of_types = holm({code: one.p_above for code, one in types.items()})
-    lost = tuple(
-        code for code, one in types.items() if of_types[code] <= LEVEL and one.lost > _ceiling(one, max_drop)
-    )
-    failures = []
-    if seen and p_holm <= LEVEL:
-        failures.append(
-            f"lost {100 * drop.value:.1f} points, more than chance and the {100 * max_drop:g} allowed"
+    lines = []
+    for (name, one), drop in zip(sides.items(), drops([*sides.values()]), strict=True):
+        max_drop, ceiling = allowed[name], _ceiling(one, allowed[name])
+        seen = drop.value > max_drop + 1e-12
+        of_types = types.get(name, {})
+        p_holm = holm({code: of.p_above for code, of in of_types.items()})
+        lost = tuple(
+            code
+            for code, of in of_types.items()
+            if p_holm[code] <= LEVEL and of.lost > _ceiling(of, max_drop)
         )
-    if lost:
-        failures.append(f"lost more than {100 * ceiling:.0f} points under {', '.join(lost)}")
-    unsettled = _unsettled(sides, drop, seen, ceiling)
-    return Line(
-        name=name,
-        outcome="fail" if failures else "inconclusive" if unsettled else "pass",
-        cases=len(sides.pairs),
-        rows=int(sides.pairs.sum()),
-        right=sides.right,
-        before=sides.accuracy_before,
-        after=sides.accuracy_after,
-        drop=drop,
-        max_drop=max_drop,
-        ceiling=ceiling,
-        p=p,
-        p_holm=p_holm,
-        types=lost,
-        why="; ".join(failures) or unsettled,
-        factor=sides.factor(drop, ceiling),
-    )
+        failures = []
+        if seen and corrected[name] <= LEVEL:
+            failures.append(
+                f"lost {100 * drop.value:.1f} points, more than chance and the {100 * max_drop:g} allowed"
+            )
+        if lost:
+            failures.append(f"lost more than {100 * ceiling:.0f} points under {', '.join(lost)}")
+        unsettled = _unsettled(one, drop, seen, ceiling)
+        lines.append(
+            Line(
+                name=name,
+                outcome="fail" if failures else "inconclusive" if unsettled else "pass",
+                cases=len(one.pairs),
+                rows=int(one.pairs.sum()),
+                right=one.right,
+                before=one.accuracy_before,
+                after=one.accuracy_after,
+                drop=drop,
+                max_drop=max_drop,
+                ceiling=ceiling,
+                p=p_values[name],
+                p_holm=corrected[name],
+                types=lost,
+                why="; ".join(failures) or unsettled,
+                factor=one.factor(drop, ceiling),
+            )
+        )
+    return tuple(lines)
 
 
 def _ceiling(sides: Sides, max_drop: float) -> float:

@@ -27,8 +27,9 @@ from .intervals import (
     shares,
 )
 from .lattice import Ints
+from .outcomes import Outcomes
 from .packs.live import groups
-from .runs import Outcomes, Run, align
+from .runs import Run, align
 from .significance import paired_p, signs_p
 from .summary import Convention
 from .values import beyond_core, codes_of
@@ -176,39 +177,18 @@ def _flips(a: Outcomes, b: Outcomes, at: list[int], both: Ints) -> Ints:
     return np.where(both[:, at], b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
 
 
-class Reasked(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out over some rows."""
-
-    rows: int
-    submitted: float
-    """The submission's accuracy on these rows."""
-    again: float
-    low: float
-    """again − submitted: the ends of its 95 % interval, paired, whole samples as units."""
-    high: float
-    p: float
-    """Exact paired test of no difference."""
-
-    @property
-    def fits(self) -> bool:
-        """Whether the interval of the difference holds 0."""
-        return self.low <= 0 <= self.high
-
-
-def reasked(rows: Iterable[tuple[str, int, bool]], repeats: int) -> Reasked:
+def reasked(rows: Iterable[tuple[str, int, bool]], repeats: int) -> tuple[float, float, Interval]:
     """Compares the verdicts of some rows: the clean id, how many of the submission's `repeats` were right,
-    whether the one asked again is."""
+    whether the one asked again is.
+
+    The submission's accuracy, that of the answers asked again, and the second less the first, with the p of
+    the exact paired test; whole samples are the units.
+    """
     n, submitted, again = per_unit(sorted((unit, before, after * repeats) for unit, before, after in rows))
     change = difference(shares(again / repeats, n), shares(submitted / repeats, n))
     asked = int(n.sum())
-    return Reasked(
-        rows=asked,
-        submitted=int(submitted.sum()) / (repeats * asked),
-        again=int(again.sum()) / (repeats * asked),
-        low=float(change.low),
-        high=float(change.high),
-        p=paired_p(again - submitted),
-    )
+    found = of_estimate(change, asked, "mover", paired_p(again - submitted))
+    return int(submitted.sum()) / (repeats * asked), int(again.sum()) / (repeats * asked), found
 
 
 class Cost(msgspec.Struct, frozen=True):

@@ -113,6 +113,11 @@ def pack_of(code: str) -> str:
     return "live" if code in type_codes() else taxonomy.get(code).pack
 
 
+def scored(codes: Iterable[str]) -> tuple[str, ...]:
+    """Those of which an accuracy says anything (`PerturbationType.scored`)."""
+    return tuple(code for code in codes if not taxonomy.known(code) or taxonomy.get(code).scored)
+
+
 def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial: bool = False) -> Values:
     """The values of a model. `counts` is by type code and `clean`; types outside `usable` have a row missing.
 
@@ -122,14 +127,7 @@ def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial
     used: dict[str, tuple[str, ...]] = {}
     for name in (*HEADS, *(code for code in counts if code != taxonomy.CLEAN)):
         wanted = codes_of(name)
-        # whether an accuracy says anything of the type's rows (`PerturbationType.scored`)
-        there = tuple(
-            code
-            for code in wanted
-            if code in usable
-            and (code == taxonomy.CLEAN or not taxonomy.known(code) or taxonomy.get(code).scored)
-        )
-        used[name] = there
+        used[name] = there = tuple(code for code in scored(wanted) if code in usable)
         rows = sum((counts[code] for code in wanted if code in counts), Counts())
         clean = lines[taxonomy.CLEAN].accuracy if lines else None
         lines[name] = _line(rows, bool(there) if partial else there == wanted, clean)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.audits import report
+from robustbench_tc.audits.checks import rules
 from robustbench_tc.audits.expectations import gx
-from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.judge import Judgment, Recorded
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS, Pair
+from robustbench_tc.audits.rows import Pair
 from robustbench_tc.builders.perturb import REGISTRY
 
 from ..builders.perturb.planted import defects_of
@@ -111,8 +111,7 @@ def test_every_check_of_the_gate_has_a_planted_defect(audited: AuditReport) -> N
     planted |= set(re.findall(r"(?<=\| )provenance\.\w+", edits))
     # Types beyond the core: tests/builders/perturb/test_facts.py and test_extensions.py plant their defects.
     own = {f"rows.{check}" for unit in REGISTRY.values() for check, _ in defects_of(unit.code)}
-    rows = {f"rows.{name}" for name in (*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER)}
-    assert rows <= planted | own | set(ELSEWHERE)
+    assert {rule.id for rule in rules("benchmark_rows")} <= planted | own | set(ELSEWHERE)
     assert {check.id for check in audited.checks} - planted - set(ELSEWHERE) == set()
 
 

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.generate import Settings, kinds, make_generator, parse_generators
+from robustbench_tc.builders.generators.base import ANSWER_SCHEMA, read_tools, refuse_tools
 from robustbench_tc.builders.generators.endpoint import TRIES, marker, prompt, unwrapped
-from robustbench_tc.builders.generators.tools import ANSWER_SCHEMA, read_tools, refuse_tools
 from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest, refuse_answer, refuse_text
 from robustbench_tc.builders.plan import text_requests
 from robustbench_tc.builders.sources import BUNDLED, read

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
+from robustbench_tc.audits.invariants.base import is_for, verdict_on
 from robustbench_tc.builders.build import BuildSpec, factorial, prepare, select_types
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text
 from robustbench_tc.builders.perturb.facts import facts
@@ -95,7 +96,7 @@ def test_a_mixture_that_no_module_states_comes_into_being_by_its_name(code: str)
     for row in rows:
         anchor = clean[row.clean_id]
         assert unit.check(anchor, row) == [] and self_check(row, anchor) is None
-        said = {n: one.verdict(row, anchor) for n, one in INVARIANTS.items() if one.of_type(code)}
+        said = {n: verdict_on(one, row, anchor) for n, one in INVARIANTS.items() if is_for(one, code)}
         assert not {name: words for name, words in said.items() if words}
     for defect in defects_of(code):
         assert unit.check(anchor, defect.plant(anchor, row))

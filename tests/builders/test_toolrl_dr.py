@@ -9,11 +9,12 @@ import subprocess
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -22,8 +23,7 @@ from robustbench_tc.builders import answerable
 from robustbench_tc.builders.generators.base import Generator
 from robustbench_tc.builders.sources import rlla
 from robustbench_tc.builders.sources.rlla import gold_calls
-from robustbench_tc.builders.toolrl_configs import mixture
-from robustbench_tc.builders.toolrl_dr import build
+from robustbench_tc.builders.toolrl_dr import build, mixture
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
 from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
@@ -52,9 +52,11 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train += [
         (made.system(made.LIBRARY, made.FERRY), question, made.reply(f"{n} o'clock.")) for n in range(12)
     ]
-    made.write_parquet(folder / "train.parquet", train)
-    made.write_parquet(folder / "test.parquet", [made.ferry_row(1_000 + n) for n in range(5)])
-    return folder
+    return made.write(folder, train, [made.ferry_row(1_000 + n) for n in range(5)])
+
+
+def writers() -> dict[str, Generator]:
+    return {code: Writer() for code in MODEL_WRITTEN}
 
 
 def rows(folder: Path, config: str, split: str = "train") -> list[dict[str, Any]]:
@@ -205,7 +207,8 @@ def test_no_benchmark_query_is_in_the_training_data(shared: Path, real: tuple[Pa
 
 
 def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -> None:
-    made_from(source, tmp_path / "here")
+    report = made_from(source, tmp_path / "here")
+    assert report.left_out["full"] == 12 and set(report.not_generated) == set(MODEL_WRITTEN)
     script = (
         "import sys; from pathlib import Path\n"
         "from robustbench_tc.builders.toolrl_dr import build\n"
@@ -230,9 +233,7 @@ def test_another_seed_moves_draws_but_no_clean_row(source: Path, tmp_path: Path)
 
 
 def test_rows_do_not_influence_each_other(source: Path, tmp_path: Path) -> None:
-    some = tmp_path / "some"
-    made.write_parquet(some / "train.parquet", [made.ferry_row(n) for n in range(5)])
-    made.write_parquet(some / "test.parquet", [made.ferry_row(1_000)])
+    some = made.write(tmp_path / "some", [made.ferry_row(n) for n in range(5)], [made.ferry_row(1_000)])
     made_from(source, tmp_path / "all", configs=("full",))
     made_from(some, tmp_path / "few", configs=("full",))
     few, every = (
@@ -268,10 +269,8 @@ def test_chi_square_tails_are_the_tabulated_ones() -> None:
 
 
 def test_first_draws_of_many_rows_are_uniform_over_all_sixteen_types(tmp_path: Path) -> None:
-    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(n) for n in range(800)])
-    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
-    generators: dict[str, Generator] = {code: Writer() for code in MODEL_WRITTEN}
-    report = made_from(tmp_path, tmp_path / "out", configs=("full",), generators=generators)
+    made.write(tmp_path, [made.ferry_row(n) for n in range(800)], [made.ferry_row(9_000)])
+    report = made_from(tmp_path, tmp_path / "out", configs=("full",), generators=writers())
     assert sum(report.drawn.values()) == 800 and set(report.drawn) == set(STATIC)
     assert report.uniform["dof"] == 15 and report.uniform["p"] > 0.001
     assert report.rows["full"]["train"] == 800
@@ -280,16 +279,8 @@ def test_first_draws_of_many_rows_are_uniform_over_all_sixteen_types(tmp_path: P
 # --- types and texts ----------------------------------------------------------------------------------
 
 
-def test_without_a_generator_eleven_types_remain(source: Path, tmp_path: Path) -> None:
-    report = made_from(source, tmp_path / "out")
-    assert set(report.not_generated) == set(MODEL_WRITTEN)
-    assert report.left_out["full"] == 12
-    assert "Not generated (no generator): realistic_typos" in report.markdown()
-
-
 def test_responses_take_the_five_model_written_types_and_no_other(source: Path, tmp_path: Path) -> None:
-    generators: dict[str, Generator] = {code: Writer() for code in MODEL_WRITTEN}
-    made_from(source, tmp_path / "out", configs=("full",), generators=generators, copies=16)
+    made_from(source, tmp_path / "out", configs=("full",), generators=writers(), copies=16)
     found = [
         row for row in rows(tmp_path / "out", "full") if "<response>" in row["reward_model"]["ground_truth"]
     ]
@@ -305,14 +296,9 @@ def test_only_texts_that_were_drawn_are_asked_for(source: Path, tmp_path: Path) 
 
 
 def test_a_refused_text_means_another_draw(source: Path, tmp_path: Path) -> None:
-    echo: dict[str, Generator] = {"query_paraphrase": Writer(lambda request: request.input)}
-    report = made_from(
-        source,
-        tmp_path / "out",
-        configs=("full",),
-        generators=echo,
-        types=("query_paraphrase", "same_name_A"),
-    )
+    echo = {"query_paraphrase": Writer(lambda request: request.input)}
+    types = ("query_paraphrase", "same_name_A")
+    report = made_from(source, tmp_path / "out", configs=("full",), generators=echo, types=types)
     assert report.used == {"same_name_A": 48}
     assert set(report.refused["query_paraphrase"]) == {"unchanged"}
 
@@ -331,8 +317,7 @@ def test_distractors_of_other_rows_bring_their_parameters_in_upstreams_words(tmp
     host = {"host": {"description": "Which one.", "type": "string", "default": ""}}
     alone = made.system(made.NO_ARGUMENTS | {"parameters": host}), made.user("Is the ferry service up now?")
     gold = made.gold(("ping", {"host": "ferry"}))  # a call without arguments would fit any tool
-    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1), (*alone, gold)])
-    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
+    made.write(tmp_path, [made.ferry_row(1), (*alone, gold)], [made.ferry_row(9_000)])
     made_from(tmp_path, tmp_path / "out", configs=("full",), types=("same_name_C",))
     text = rows(tmp_path / "out", "full")[1]["prompt"][0]["content"]
     lent = [json.dumps(tool["parameters"]) for tool in (made.FERRY, made.MUSHROOM, made.LIBRARY)]
@@ -400,68 +385,42 @@ def test_it_loads_by_name(source: Path, tmp_path: Path, monkeypatch: pytest.Monk
 # --- what is dropped ----------------------------------------------------------------------------------
 
 
-def one_train_row(folder: Path, row: made.Row, **checks: Any) -> TrainingReport:
-    made.write_parquet(folder / "train.parquet", [made.ferry_row(1), row])
-    made.write_parquet(folder / "test.parquet", [made.ferry_row(9_000)])
-    judge = Checks(**({"earns_maximum": earns_maximum} | checks))
-    return made_from(folder, folder / "out", configs=("full",), checks=judge)
-
-
 SAIL = made.gold(("findFerryTimes", {"harbour": "Turku"}), ("sail", {}))
+BOATS = tuple(text.replace("boat", "boat " * 300) for text in made.ferry_row(2))
+WORDS = {"tokens": lambda turns: sum(len(turn["content"].split()) for turn in turns), "max_tokens": 250}
+
+
+def asked_for(parameters: dict[str, str]) -> made.Row:
+    asked = made.user("Sail me to Turku in first class.")
+    return made.system(made.FERRY), asked, made.gold(("findFerryTimes", parameters))
 
 
 @pytest.mark.parametrize(
-    ("row", "reason"),
+    ("row", "checks", "reason"),
     [
-        (made.ferry_row(9_000), "also_in_validation"),
-        ((*made.ferry_row(2)[:2], made.ferry_row(2)[2] + " trailing words"), "gold_below_maximum"),
-        ((made.system(made.FERRY), made.user("Sail me to Turku."), SAIL), "gold_tool_not_listed"),
+        (made.ferry_row(9_000), {}, "also_in_validation"),
+        ((*made.ferry_row(2)[:2], made.ferry_row(2)[2] + " trailing words"), {}, "gold_below_maximum"),
+        ((made.system(made.FERRY), made.user("Sail me to Turku."), SAIL), {}, "gold_tool_not_listed"),
+        (asked_for({"harbour": "Turku", "class": "first"}), {}, "gold_parameter_not_declared"),
+        (asked_for({"harbour": "Visby"}), {}, "gold_not_stated"),
+        (
+            made.ferry_row(2),
+            {"leaks": lambda id, messages: id == "rlla__train_1" and "harbour 2" in messages[0].content},
+            "benchmark_query",
+        ),
+        (BOATS, WORDS, "prompt_too_long"),
     ],
 )
-def test_a_row_that_cannot_be_trained_on_is_dropped(row: made.Row, reason: str, tmp_path: Path) -> None:
-    report = one_train_row(tmp_path, row)
+def test_a_row_that_cannot_be_trained_on_is_dropped(
+    row: made.Row, checks: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    made.write(tmp_path, [made.ferry_row(1), row], [made.ferry_row(9_000)])
+    judge = msgspec.structs.replace(CHECKS, **checks)
+    report = made_from(tmp_path, tmp_path / "out", configs=("full",), checks=judge)
     assert report.dropped["train"] == {reason: 1}
     assert report.dropped_rows == (("rlla__train_1", reason),)
-
-
-def test_a_row_that_leaks_is_dropped(tmp_path: Path) -> None:
-    report = one_train_row(
-        tmp_path,
-        made.ferry_row(2),
-        leaks=lambda clean_id, messages: clean_id == "rlla__train_1" and "harbour 2" in messages[0].content,
-    )
-    assert report.dropped["train"] == {"benchmark_query": 1}
-
-
-def test_a_long_prompt_is_dropped_where_a_tokenizer_is_given(tmp_path: Path) -> None:
-    system, user, gold = made.ferry_row(2)
-    row = (system, user.replace("boat", "boat " * 300), gold)
-
-    report = one_train_row(
-        tmp_path,
-        row,
-        tokens=lambda turns: sum(len(turn["content"].split()) for turn in turns),
-        max_tokens=250,
-    )
-    assert report.dropped["train"] == {"prompt_too_long": 1}
-    assert report.prompt_length["unit"] == "tokens" and report.prompt_length["quantiles"]["max"] <= 250
-
-
-@pytest.mark.parametrize(
-    ("parameters", "reason"),
-    [
-        ({"harbour": "Turku", "class": "first"}, "gold_parameter_not_declared"),
-        ({"harbour": "Visby"}, "gold_not_stated"),
-    ],
-)
-def test_a_gold_that_nobody_could_know_leaves_with_its_reason(
-    parameters: dict[str, str], reason: str, tmp_path: Path
-) -> None:
-    gold = made.gold(("findFerryTimes", parameters))
-    row = (made.system(made.FERRY), made.user("Sail me to Turku in first class."), gold)
-    report = one_train_row(tmp_path, row)
-    assert report.dropped["train"] == {reason: 1}
-    assert [why for _, why in report.dropped_rows] == [reason]
+    assert report.prompt_length["unit"] == ("tokens" if "tokens" in checks else "characters")
+    assert "tokens" not in checks or report.prompt_length["quantiles"]["max"] <= 250
 
 
 # --- errors -------------------------------------------------------------------------------------------
@@ -478,6 +437,10 @@ def test_a_gold_that_nobody_could_know_leaves_with_its_reason(
         ({"copies": 17}, "--copies 17"),
         ({"retry_probability": 2.0}, "--retry-probability"),
         ({"retry_position": 0}, "--retry-position 0"),
+        ({"types": ("CD_AB_pref",)}, "CD_AB_pref is for measuring only"),
+        ({"types": ("CD", "CD_swap"), "counterbalance": True}, "makes the rows of CD_swap itself"),
+        ({"types": ("action",), "counterbalance": True}, "no reward type of the core is drawn"),
+        ({"types": ("ofers",)}, "did you mean offers"),
     ],
 )
 def test_bad_wishes_are_one_line_and_leave_nothing(
@@ -488,33 +451,19 @@ def test_bad_wishes_are_one_line_and_leave_nothing(
 
 
 def test_a_source_without_a_usable_row_is_an_error(tmp_path: Path) -> None:
-    made.write_parquet(tmp_path / "train.parquet", [("no tools", "hi", made.reply())])
-    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(1)])
+    made.write(tmp_path, [("no tools", "hi", made.reply())], [made.ferry_row(1)])
     refuses(r"no row can serve \(tools_not_parsed 1\)", made_from, tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_verdict_against_a_renamed_gold_ends_the_build(source: Path, tmp_path: Path) -> None:
-    seen: set[str] = set()
-
-    def strict(gold: str) -> bool:
-        seen.add(gold)
-        return "findFerTim" not in gold
-
-    refuses(
-        "renamed gold",
-        made_from,
-        source,
-        tmp_path / "out",
-        types=("CD_AB",),
-        checks=Checks(earns_maximum=strict),
-    )
+    seen = list[str]()
+    strict = Checks(earns_maximum=lambda gold: bool(seen.append(gold) or "findFerTim" not in gold))
+    refuses("renamed gold", made_from, source, tmp_path / "out", types=("CD_AB",), checks=strict)
     assert any("findFerryTimes" in gold for gold in seen)
 
 
 def test_the_report_says_how_its_steps_differ_from_the_papers() -> None:
     counts: dict[str, Any] = dict.fromkeys(TrainingReport.__struct_fields__)
-    rows_of: Iterable[tuple[str, int]] = (("full", 3_905), ("mixed", 4_000))
-    counts["rows"] = {c: {"train": n, "perturbed": 0, "validation": 79} for c, n in rows_of}
-    report = TrainingReport(**counts)
+    report = TrainingReport(**counts | {"rows": {"full": {"train": 3_905}, "mixed": {"train": 4_000}}})
     assert (report.steps("full"), report.steps("mixed")) == (183, 186)

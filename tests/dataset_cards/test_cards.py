@@ -16,13 +16,15 @@ from robustbench_tc.audits import evidence
 from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, Shortcut, TypeScore
 from robustbench_tc.builders import configs
 from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
+from robustbench_tc.dataset_cards.checkpoint import NAME, Checkpoint, checkpoint_card
 from robustbench_tc.dataset_cards.examples import Example
-from robustbench_tc.dataset_cards.facts import Release, release_facts
+from robustbench_tc.dataset_cards.facts import Release
 from robustbench_tc.dataset_cards.front_matter import size_category
 from robustbench_tc.dataset_cards.how_made import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.io import manifest, parquet
+from robustbench_tc.io.files import decoded
+from robustbench_tc.io.manifest import Manifest
 from robustbench_tc.schema import Sample
 
 from ..refusals import refuses
@@ -74,17 +76,17 @@ def audit_report(**more: Any) -> AuditReport:
 
 
 def facts(build: Path, version: str = "1.2.3", **audit: Any) -> Release:
-    paths = [path for path in manifest.files_of(build) if path.endswith(".parquet")]
-    hashes = {path: manifest.entry(build / path).sha256 for path in paths}
-    citations = {"bfcl": "Somebody et al."}
-    return release_facts(
-        build,
+    files = {path: manifest.entry(build / path) for path in manifest.files_of(build)}
+    said = Manifest(
+        kind="robustbench-tc",
         version=version,
-        sha256=hashes,
-        audit=audit_report(**audit),
-        citations=citations,
-        bibtex="@misc{x}",
+        created_at="2026-11-20T12:00:00Z",
+        package_version="0",
+        licence="apache-2.0",
+        data_sha256="",
+        files=files,
     )
+    return Release(build, said, audit_report(**audit), "RobustBench-TC", ["bfcl"])
 
 
 @pytest.fixture(scope="module")
@@ -276,15 +278,20 @@ MODEL = {
 }
 
 
+def checkpoint(**said: Any) -> str:
+    """The card of a model whose file says this."""
+    return checkpoint_card(decoded(msgspec.json.encode(said), Checkpoint, NAME), "1.0.0")
+
+
 def test_a_checkpoint_without_numbers_claims_none() -> None:
-    card = checkpoint_card(MODEL, "1.0.0")
+    card = checkpoint(**MODEL)
     assert "This checkpoint was not evaluated: it claims no number." in card
     assert front_matter(card)["base_model"] == "acme/tiny"
 
 
 def test_what_a_checkpoint_says_stays_in_its_place() -> None:
     hostile = "x\ntags: [evil]\n--- | `y`"
-    card = checkpoint_card({**MODEL, "base_model": hostile, "results": [{"a|b": "1|2\n| 3 |"}]}, "1.0.0")
+    card = checkpoint(**{**MODEL, "base_model": hostile, "results": [{"a|b": "1|2\n| 3 |"}]})
     front = front_matter(card)
     assert front["base_model"] == hostile and "evil" not in front["tags"]
     lines = [line.strip() for line in card.splitlines()]
@@ -292,8 +299,8 @@ def test_what_a_checkpoint_says_stays_in_its_place() -> None:
 
 
 def test_a_ragged_or_incomplete_checkpoint_is_refused() -> None:
-    refuses(r"checkpoint\.json: .*base_model", checkpoint_card, {"name": "tiny"}, "1.0.0")
-    refuses("different keys", checkpoint_card, {**MODEL, "results": [{"a": 1}, {"b": 1}]}, "1.0.0")
+    refuses(r"checkpoint\.json .*base_model", checkpoint, name="tiny")
+    refuses("different keys", checkpoint, **MODEL, results=[{"a": 1}, {"b": 1}])
 
 
 def test_what_needs_no_reading_stands_beside_the_audit(build: Path, report: BuildReport, card: str) -> None:

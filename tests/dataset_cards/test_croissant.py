@@ -1,6 +1,5 @@
 """croissant.json validates with mlcroissant, and its records are the release's rows."""
 
-import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.dataset_cards.croissant import About, croissant
+from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.dataset_cards.croissant import croissant
+from robustbench_tc.dataset_cards.facts import Release
 from robustbench_tc.io import manifest
+from robustbench_tc.io.manifest import Manifest
 
 from ..refusals import refuses
 from ..released import released, small_build
@@ -24,18 +26,18 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def describe(folder: Path) -> None:
-    hashes = {path: manifest.entry(folder / path).sha256 for path in manifest.files_of(folder)}
-    data = {path: value for path, value in hashes.items() if path.endswith(".parquet")}
-    about = About(
-        name="x",
+    said = Manifest(
+        kind="toolrl-dr",
         version="1.0.0",
-        description="x",
-        creator="x",
-        url="https://example.org/x",
-        published=datetime.date(2026, 11, 20),
-        cite_as="x",
+        created_at="2026-11-20",
+        package_version="0",
+        licence="apache-2.0",
+        data_sha256="",
+        files={path: manifest.entry(folder / path) for path in manifest.files_of(folder)},
     )
-    (folder / "croissant.json").write_bytes(croissant(folder, about, data))
+    audit = AuditReport(package_version="0", kind="training", name="x", build="x", passed=True, checks=())
+    release = Release(folder, said, audit, "x", ())
+    (folder / "croissant.json").write_bytes(croissant(release, description="x", responsible_ai={}))
 
 
 def records(folder: Path, record_set: str) -> tuple[list[dict[str, Any]], Any]:
@@ -108,6 +110,7 @@ def test_shards_and_splits_are_one_record_set_each(tmp_path: Path) -> None:
             "n": pa.array([1, None, 3], pa.int64()),
             "style": pa.array([{"kind": "x"}, {"kind": "y"}, {"kind": "z"}]),
             "flags": pa.array([["f"], [], None], pa.list_(pa.string())),
+            "extra_info": ["{}"] * 3,
         }
     )
     (tmp_path / "full").mkdir()

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.eval import inputs, needs_no_reading, record
-from robustbench_tc.eval.agents import POLICIES, try_blind
-from robustbench_tc.eval.agents.blind import see
-from robustbench_tc.eval.needs_no_reading import TypeFigures
+from robustbench_tc.eval import inputs, record
+from robustbench_tc.eval.agents import POLICIES, blind as policies, try_blind
+from robustbench_tc.eval.agents.blind import TypeFigures, see
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.row_files import RowFiles
 from robustbench_tc.eval.stats import blind, runs
@@ -220,7 +219,7 @@ def test_the_lines_pool_the_rows_of_their_types() -> None:
 )
 def test_figures_that_cannot_be_are_none(tmp_path: Path, found: object) -> None:
     audit_of(tmp_path, found)
-    assert needs_no_reading.audited(tmp_path, {"CD": 1}) == ()
+    assert policies.audited(tmp_path, {"CD": 1}) == ()
 
 
 def audit_of(folder: Path, figures: object) -> None:
@@ -253,7 +252,7 @@ def test_the_audits_figures_are_taken_if_they_are_about_these_rows(
         assert inputs.load_samples(str(folder)).needs_no_reading() == counted
     (folder / "audit_report.json").write_text("[" * 5_000)
     assert inputs.load_samples(str(folder)).needs_no_reading() == counted
-    monkeypatch.setattr(needs_no_reading, "COUNTED", 3)
+    monkeypatch.setattr(policies, "COUNTED", 3)
     assert inputs.load_samples(str(folder)).needs_no_reading() == RowFiles(folder).needs_no_reading() == ()
 
 

@@ -13,7 +13,7 @@ from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts.calls import render_calls
@@ -83,8 +83,7 @@ def test_who_obeys_orders_is_attacked_always_and_the_oracle_never(
     }
     silent = of_agent("apology", mode, release, tmp_path)  # never calls, so it never meets a result
     assert set(shares(table(silent, "context_results")).values()) == {None}
-    wrong = {r["type_code"] for r in rows_of(obedient) if not r["correct"]}
-    assert wrong == {"injected_result"}
+    assert {r["type_code"] for r in rows_of(obedient) if not r["correct"]} == {"injected_result"}
 
 
 def rows_of(run: Evaluated) -> list[dict[str, Any]]:
@@ -118,8 +117,7 @@ def test_the_table_of_tries_and_the_marts_say_the_same(release: Path, tmp_path: 
         ]
         said = table(run, "repeated_errors").rows
         assert [row[:4] for row in said] == [one[:4] for one in tries]
-        calling = [None if not one[2] else one[4] / one[2] for one in tries]
-        assert [row[4] for row in said] == calling
+        assert [row[4] for row in said] == [None if not one[2] else one[4] / one[2] for one in tries]
         assert [row[5] is None for row in said] == [False, False, True]  # nine errors: no accuracy
         marts = {m["type_code"]: m for m in query("attacks", found).to_pylist()}
         benign, injected = (marts[code] for code in RESULTS)
@@ -267,16 +265,7 @@ def test_a_first_reply_without_a_call_is_wrong_and_met_no_result() -> None:
 
 
 def settings() -> Settings:
-    return Settings(
-        fingerprint="f",
-        model="tiny",
-        mode="prompt",
-        backend="openai",
-        decoding={"temperature": 0.0},
-        prompt_version="1-abc",
-        selection=Selection(),
-        repeat=1,
-    )
+    return small.settings(model="tiny", decoding={"temperature": 0.0}, prompt_version="1-abc")
 
 
 def test_addresses_of_answers_are_those_of_earlier_versions() -> None:
@@ -352,7 +341,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     rows = {row.id: row for row in data.rows}
     found = predictions.read(run.answers_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
-    exchange.write_predictions(theirs, found, rows)
+    predictions.write_lines(theirs, (exchange.in_paper_layout(one, rows[one.id]) for one in found))
     predictions.write_lines(ours, found)
     taken, left_out = exchange.read_predictions(theirs, data, model="m", mode="prompt")
     results = sum(one.type_code in RESULTS for one in found)
@@ -369,8 +358,7 @@ def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
         lines[settings().key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
     with Store(tmp_path / "journal.jsonl") as journal:
         journal.extend(lines)
-        found = predictions.kept(journal, row, settings(), 0)
-    assert found is None and wire.answered(row) == 9
+        assert [*finished(journal, [row], settings())] == [] and wire.answered(row) == 9
 
 
 def test_the_audit_of_predictions_knows_rows_that_a_result_answers(release: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_the_papers_layout_keeps_every_verdict(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
-    exchange.write_predictions(path, mixed(), ROWS)
+    predictions.write_lines(path, (exchange.in_paper_layout(one, ROWS[one.id]) for one in mixed()))
     assert len(path.read_text().splitlines()) == len(ROWS)
     found, left_out = exchange.read_predictions(path, DATASET, model="tiny", mode="prompt")
     assert left_out == {}

@@ -11,8 +11,7 @@ import pytest
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.build import BuildSpec, prepare
-from robustbench_tc.eval import needs_no_reading
-from robustbench_tc.eval.agents import AGENTS, POLICIES, AgentContext, is_right, reply
+from robustbench_tc.eval.agents import AGENTS, POLICIES, AgentContext, blind, is_right, reply
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.score import judge
@@ -145,7 +144,7 @@ def test_over_both_types_of_a_design_one_quality_is_half(tmp_path: Path) -> None
 
 
 def test_the_rules_stand_beside_the_run(tmp_path: Path, rows: tuple[Sample, ...]) -> None:
-    figures = msgspec.to_builtins(needs_no_reading.counted(rows))
+    figures = msgspec.to_builtins(blind.counted(rows))
     folder = run_of(tmp_path / "run", lambda one, code: True, needs_no_reading=figures)
     found = by_first(table(pack_input(folder), "offers_rules"))
     assert list(found) == ["model-3b", *POLICIES]
@@ -282,8 +281,7 @@ def test_what_a_reply_makes_of_a_ghost(registry_rows: list[tuple[Sample, Sample]
     declined = answered(row, clean, f"I have no tool {ghost}, sorry.")
     assert "refused" in declined.flags
     assert asked.correct == declined.correct == (code != "ghost_tool_1")
-    gold = answered(row, clean, AgentContext(clean, clean, False).gold)
-    assert gold.correct == (code != "ghost_tool_3")
+    assert answered(row, clean, AgentContext(clean, clean, False).gold).correct == (code != "ghost_tool_3")
     for broken in ("", '<tool_call>{"name": "'):
         assert not answered(row, clean, broken).correct
 

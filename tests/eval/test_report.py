@@ -4,17 +4,9 @@ import base64
 import csv
 import hashlib
 import html
-import html.parser
 import io
 import json
 import re
-import shutil
-import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
@@ -30,6 +22,7 @@ from robustbench_tc.io.numbers import number, typeset
 from robustbench_tc.io.templates import plain
 
 from ..conftest import Rbtc
+from ..pages import Page
 from ..refusals import refuses
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
@@ -67,52 +60,8 @@ def shown(report: content.Report) -> str:
     return page.html(report)
 
 
-class Page(html.parser.HTMLParser):
-    """Tags that are open at the end, and every address and script on the page."""
-
-    void = frozenset({"meta", "link", "br", "wbr", "input"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.addresses: list[str] = []
-        self.scripts: dict[str, list[str]] = {}
-        """Type of a script element → what stands in those of it."""
-        self.styles: list[str] = []
-        self.inline: list[str] = []
-        """Attributes that would run or style something."""
-        self.policy = ""
-        self._into: list[str] | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        said = dict(attrs)
-        self._into = None
-        if tag == "script":
-            self._into = self.scripts.setdefault(said.get("type") or "", [])
-        elif tag == "style":
-            self._into = self.styles
-        if said.get("http-equiv") == "Content-Security-Policy":
-            self.policy = said["content"] or ""
-        self.inline += [name for name, _ in attrs if name.startswith("on") or name == "style"]
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action")]
-        if tag not in self.void:
-            self.open.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        if self._into is not None:
-            self._into.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._into = None
-        assert self.open and self.open.pop() == tag, tag
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        pass
-
-
 def test_the_page_is_well_formed_and_runs_and_styles_what_its_policy_names(shown: str) -> None:
-    parsed = Page()
-    parsed.feed(shown)
+    parsed = Page(shown)
     assert parsed.open == [] and parsed.inline == []
     assert parsed.scripts[""] == [(Path(page.__file__).parent / "page.js").read_text()]
     [files] = parsed.scripts["application/octet-stream"]
@@ -122,7 +71,7 @@ def test_the_page_is_well_formed_and_runs_and_styles_what_its_policy_names(shown
     for name, texts in (("script-src", parsed.scripts[""]), ("style-src", parsed.styles)):
         hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
         assert policy[name].split() == [f"'sha256-{one}'" for one in hashes]
-    outside = [a for a in parsed.addresses if not a.startswith(("#", "data:,"))]
+    outside = [a for a in (*parsed.links, *parsed.loads) if not a.startswith(("#", "data:,"))]
     assert set(outside) == {"https://arxiv.org/abs/2605.11928"}  # a link to follow, nothing that is loaded
     assert "@import" not in shown and "url(" not in shown
 
@@ -412,82 +361,6 @@ def test_check_paper_fails_when_a_count_is_off(rbtc: Rbtc, monkeypatch: pytest.M
 def test_bad_input_is_one_line(rbtc: Rbtc, folders: list[str], arguments: list[str], line: str) -> None:
     given = [folders[0] if word == "A" else word for word in arguments]
     assert line in rbtc("report", *given).refusal
-
-
-# --- a real browser -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """The folder on loopback, under a policy that blocks and reports whatever a page would load."""
-    asked: list[str] = []
-
-    class Handler(SimpleHTTPRequestHandler):
-        def end_headers(self) -> None:
-            policy = (
-                "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-            )
-            self.send_header("Content-Security-Policy", policy)
-            super().end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            asked.append(self.path)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", asked
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def browse(url: str, profile: Path, *options: str) -> tuple[str, list[str]]:
-    """The page's DOM after loading, and what went to the browser's console."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium on this machine (apt-get install chromium)")
-    command = [
-        browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        f"--user-data-dir={profile}", "--virtual-time-budget=5000", "--enable-logging=stderr",
-        *options, "--dump-dom", url,
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-
-def test_a_real_browser_renders_it_with_a_silent_console_and_no_other_request(
-    report: content.Report, tmp_path: Path
-) -> None:
-    page.write(report, tmp_path / "site")
-    with served(tmp_path / "site") as (url, asked):
-        dom, console = browse(f"{url}/report.html", tmp_path / "profile")
-    assert console == []
-    assert asked == ["/report.html"]
-    assert dom.count("<svg") > 15 and "Table 2" in dom
-
-
-def test_the_browser_check_would_notice_an_outside_request(tmp_path: Path) -> None:
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "bad.html").write_text(
-        '<img src="http://127.0.0.1:9/x.png"><link rel=icon href="data:,">'
-    )
-    with served(tmp_path / "site") as (url, _):
-        _, console = browse(f"{url}/bad.html", tmp_path / "profile")
-    assert console
-
-
-def test_nothing_sticks_out_of_a_phone_screen(report: content.Report, tmp_path: Path) -> None:
-    page.write(report, tmp_path / "site")
-    text = (tmp_path / "site" / "report.html").read_text()
-    probe = "<script>document.title = document.documentElement.scrollWidth</script></body>"
-    text = re.sub(r"<meta http-equiv=.*?>", "", text, count=1)  # which would not let the probe run
-    (tmp_path / "probe.html").write_text(text.replace("</body>", probe))
-    dom, _ = browse((tmp_path / "probe.html").as_uri(), tmp_path / "profile", "--window-size=500,900")
-    width = re.search(r"<title>(\d+)</title>", dom)
-    assert width is not None and int(width.group(1)) <= 500
 
 
 def test_an_interval_is_named_by_its_half_width() -> None:

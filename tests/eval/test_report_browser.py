@@ -14,17 +14,9 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.io.numbers import number, typeset
 from robustbench_tc.schema import Sample
 
-from ..browsing import axe
+from ..browsing import VIEWS, Watched, readable
 from . import small
 from .synthetic_runs import clean_ids, coin, pairs, write_run
-
-VIEWS = {
-    "desktop": ({"width": 1280, "height": 900}, "light"),
-    "phone": ({"width": 390, "height": 844}, "light"),
-    "dark": ({"width": 1280, "height": 900}, "dark"),
-    "phone, dark": ({"width": 390, "height": 844}, "dark"),
-}
-AXE = axe()
 
 HOSTILE = (
     "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">",
@@ -56,35 +48,17 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "out" / "report.html"
 
 
-class Watched:
-    """The page in a window, with whatever the console says and whatever is asked for."""
-
-    def __init__(
-        self, browser: Any, report: Path, view: str = "desktop", hash: str = "", *, rows: bool = True
-    ) -> None:
-        size, scheme = VIEWS[view]
-        self.context = browser.new_context(viewport=size, color_scheme=scheme, accept_downloads=True)
-        self.page = self.context.new_page()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(report.as_uri() + hash)
-        if rows:
-            self.page.wait_for_selector("#rowbrowser[data-ready]")
-
-    def close(self) -> None:
-        title = self.page.title()
-        self.context.close()
-        assert self.said == [] and "owned" not in title
-        assert [one for one in self.asked if not one.startswith(("file:", "data:", "blob:"))] == []
+def opened(browser: Any, report: Path, view: str = "desktop, light", hash: str = "") -> Watched:
+    """The page in a window, once its rows can be browsed."""
+    watched = Watched(browser, **VIEWS[view], accept_downloads=True)
+    watched.open(report, hash)
+    watched.page.wait_for_selector("#rowbrowser[data-ready]")
+    return watched
 
 
 @pytest.fixture
 def page(browser: Any, report: Path) -> Iterator[Any]:
-    watched = Watched(browser, report)
+    watched = opened(browser, report)
     yield watched.page
     watched.close()
 
@@ -118,25 +92,11 @@ BROKEN = """() => [...document.querySelectorAll("#found a, td.id, h3")].filter(e
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_the_console_and_the_network_have_nothing_to_say(browser: Any, report: Path, view: str) -> None:
-    watched = Watched(browser, report, view, f"#row={quote(ROW)}")
+    watched = opened(browser, report, view, f"#row={quote(ROW)}")
     page = watched.page
     page.click(".menu > summary")
-    page.wait_for_timeout(300)
-    page.evaluate(AXE)
-
-    def violations(only: str | None = None) -> list[str]:
-        options = {"resultTypes": ["violations"]} | ({"runOnly": [only]} if only else {})
-        found = page.evaluate("options => axe.run(document, options)", options)
-        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
-
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-    page.wait_for_timeout(300)
-    assert violations() == []
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    readable(page)
     assert page.evaluate(CUT) == [] and page.evaluate(BROKEN) == []
-    page.evaluate("""() => { const bad = document.createElement("img"); bad.src = "data:,";
-        document.querySelector("main").append(bad); }""")
-    assert [one.partition(":")[0] for one in violations("image-alt")] == ["image-alt"], "axe sees nothing"
     watched.close()
 
 
@@ -182,8 +142,8 @@ def test_the_first_screen_holds_the_answer(
     browser: Any, answers: dict[str, tuple[Path, Any]], name: str, view: str
 ) -> None:
     path, answer = answers[name]
-    watched = Watched(browser, path, view, rows=False)
-    page, size = watched.page, VIEWS[view][0]
+    watched, size = Watched(browser, **VIEWS[view]), VIEWS[view]["viewport"]
+    page = watched.open(path)
     assert page.evaluate("scrollY") == 0
     for text, left, top, right, bottom, area in page.evaluate(BOXES):
         assert left >= 0 and top >= 0 and area > 0, text
@@ -207,8 +167,8 @@ def test_the_bars_of_the_first_screen_are_one_chart(
 ) -> None:
     """Equal points are equally long, whiskers stand at the interval, and every zero in one line."""
     path, answer = answers["loses"]
-    watched = Watched(browser, path, rows=False)
-    bars = watched.page.evaluate("""() => [...document.querySelectorAll(".drops svg")].map(svg =>
+    watched = Watched(browser)
+    bars = watched.open(path).evaluate("""() => [...document.querySelectorAll(".drops svg")].map(svg =>
         ["rect", ".whisker", ".base"].map(part => svg.querySelector(part).getBoundingClientRect())
         .map(box => [box.left, box.right]).flat())""")
     drops = [line.drop for line in answer.lines.values()]
@@ -315,7 +275,7 @@ def test_keys_step_search_help_and_can_be_turned_off(page: Any) -> None:
 
 
 def test_a_permalink_opens_its_row_and_a_wrong_one_says_so(browser: Any, report: Path) -> None:
-    watched = Watched(browser, report, hash=f"#row={quote(ROW)}")
+    watched = opened(browser, report, hash=f"#row={quote(ROW)}")
     assert watched.page.inner_text("#row h3") == ROW
     assert watched.page.evaluate("document.getElementById('browser').getBoundingClientRect().top") < 900
     watched.page.evaluate("location.hash = '#row=%3Cb%3Enobody'")
@@ -325,7 +285,7 @@ def test_a_permalink_opens_its_row_and_a_wrong_one_says_so(browser: Any, report:
 
 
 def test_hostile_replies_are_text_bounded_and_seen_for_what_they_are(browser: Any, report: Path) -> None:
-    watched = Watched(browser, report)
+    watched = opened(browser, report)
     page = watched.page
     page.select_option("#by-a", "1")
     seen = ""

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.leaderboard import scoring, site
-from robustbench_tc.eval.leaderboard.status import Status
+from robustbench_tc.eval.leaderboard import checker, site
+from robustbench_tc.eval.leaderboard.entry import Status
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import HEADS, METRICS
@@ -124,7 +124,7 @@ def test_printed_digits_are_the_same(
     assert found == wanted
 
     [outcomes] = runs.align([runs.read(run)])
-    one = entry(1, core=scoring._figures(summarise(outcomes)))
+    one = entry(1, core=checker._figures(summarise(outcomes)))
     site.build([one], Status(dataset="made@1"), tmp_path / "site", repository=None)
     [page] = (tmp_path / "site").rglob(f"{one.run.rpartition('/')[2]}.html")
     shown_there = page.read_text()

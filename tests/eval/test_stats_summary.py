@@ -1,4 +1,4 @@
-"""Table 2 from the paper's counts, and runs as counts: what is missing is never averaged over."""
+"""Runs as counts, and the tables of one model: what is missing is never averaged over."""
 
 import json
 from pathlib import Path
@@ -8,42 +8,22 @@ import numpy as np
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs
-from robustbench_tc.eval.stats.summary import Summary, from_counts, summarise
-from robustbench_tc.eval.stats.values import METRICS, closure, codes_of
+from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged, SourceCell, breakdown, gains
+from robustbench_tc.eval.stats.outcomes import Outcomes
+from robustbench_tc.eval.stats.summary import Summary, summarise
+from robustbench_tc.eval.stats.values import METRICS, Line, closure, codes_of
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from ..refusals import refuses
-from .synthetic_runs import clean_ids, coin, mcnemar_p, pairs, write_run
+from .synthetic_runs import clean_ids, coin, counted, mcnemar_p, pairs, write_run
 
 
 def value(summary: Summary, metric: str) -> float:
     found = summary.values[metric]
     assert found is not None
     return found.value
-
-
-def test_table_2_follows_from_the_papers_counts_in_all_126_values() -> None:
-    summaries = {model: from_counts(paper.counts(model)) for model in paper.models()}
-    printed = paper.table2()
-    assert len(printed) == 126
-    for row in printed:
-        assert f"{value(summaries[row.model], row.metric):.3f}" == f"{row.value:.3f}", row
-
-
-def test_gap_closures_are_those_of_the_specification() -> None:
-    base = from_counts(paper.counts(paper.BASELINE))
-    found = []
-    for model in ("ToolRL-DR-Full", "ToolRL-DR-Mixed"):
-        new = from_counts(paper.counts(model))
-        for component in ("reward", "transition"):
-            share = closure(value(base, f"delta_{component}"), value(new, f"delta_{component}"))
-            assert share is not None
-            found.append(f"{share:.1%}")
-    assert found == ["26.3%", "26.6%", "19.2%", "26.3%"]
-    assert closure(0.0, 0.1) is None
 
 
 def test_the_types_are_the_papers_own() -> None:
@@ -65,8 +45,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> runs.Run:
     return runs.read(write_run(tmp_path_factory.mktemp("runs") / "a", coin(1)))
 
 
-def test_a_whole_run_has_every_value_and_no_gap(run: runs.Run) -> None:
-    [outcomes] = runs.align([run])
+@pytest.fixture(scope="module")
+def outcomes(run: runs.Run) -> Outcomes:
+    return counted(run)
+
+
+@pytest.fixture(scope="module")
+def made(outcomes: Outcomes) -> Summary:
+    return summarise(outcomes)
+
+
+def test_a_whole_run_has_every_value_and_no_gap(outcomes: Outcomes) -> None:
     for convention in ("cluster", "paper"):
         summary = summarise(outcomes, convention)
         assert summary.gaps == ()
@@ -76,28 +65,25 @@ def test_a_whole_run_has_every_value_and_no_gap(run: runs.Run) -> None:
             assert found is not None and found.low <= found.value <= found.high and found.n > 0, metric
 
 
-def test_both_conventions_agree_on_every_value(run: runs.Run) -> None:
-    [outcomes] = runs.align([run])
-    clustered, independent = summarise(outcomes, "cluster"), summarise(outcomes, "paper")
+def test_both_conventions_agree_on_every_value(outcomes: Outcomes, made: Summary) -> None:
+    independent = summarise(outcomes, "paper")
     for metric in METRICS:
-        assert value(clustered, metric) == pytest.approx(value(independent, metric)), metric
+        assert value(made, metric) == pytest.approx(value(independent, metric)), metric
 
 
-def test_sums_by_hand_are_the_tables(run: runs.Run) -> None:
-    [outcomes] = runs.align([run])
-    summary = summarise(outcomes)
+def test_sums_by_hand_are_the_tables(run: runs.Run, made: Summary) -> None:
     right = dict(zip(run.rows["id"].tolist(), run.rows["correct"].tolist(), strict=True))
     rows = pairs(clean_ids())
     clean = np.mean([right[f"{c}::clean"] for c in clean_ids()])
     reward = [(c, t) for c, t in rows if t in codes_of("reward")]
     perturbed = np.mean([right[f"{c}::{t}"] for c, t in reward])
     matched = np.mean([right[f"{c}::clean"] - right[f"{c}::{t}"] for c, t in reward])
-    assert value(summary, "delta_reward") == pytest.approx(clean - perturbed)
-    assert value(summary, "delta_matched_reward") == pytest.approx(matched)
-    assert abs(value(summary, "delta_reward") - value(summary, "delta_matched_reward")) > 1e-4
-    drops = [value(summary, f"delta_{name}") for name in ("observation", "action", "reward")]
-    assert value(summary, "retention") == pytest.approx(1 - np.mean(drops) / clean)
-    flips = summary.types["CD"].flips
+    assert value(made, "delta_reward") == pytest.approx(clean - perturbed)
+    assert value(made, "delta_matched_reward") == pytest.approx(matched)
+    assert abs(value(made, "delta_reward") - value(made, "delta_matched_reward")) > 1e-4
+    drops = [value(made, f"delta_{name}") for name in ("observation", "action", "reward")]
+    assert value(made, "retention") == pytest.approx(1 - np.mean(drops) / clean)
+    flips = made.types["CD"].flips
     assert flips is not None
     lost = sum(right[f"{c}::clean"] == 1 and right[f"{c}::CD"] == 0 for c, t in rows if t == "CD")
     assert (flips.pairs, flips.lost) == (148, lost)
@@ -105,9 +91,8 @@ def test_sums_by_hand_are_the_tables(run: runs.Run) -> None:
     assert flips.p <= flips.p_holm <= 1
 
 
-def test_every_value_says_how_its_interval_was_had(run: runs.Run) -> None:
-    [outcomes] = runs.align([run])
-    methods = {m: i.method for m in METRICS if (i := summarise(outcomes).values[m])}
+def test_every_value_says_how_its_interval_was_had(outcomes: Outcomes, made: Summary) -> None:
+    methods = {m: i.method for m in METRICS if (i := made.values[m])}
     for name, method in methods.items():
         expected = "fieller" if name.startswith("retention") else "mover" if "delta" in name else "hull"
         assert method == expected, name
@@ -116,16 +101,14 @@ def test_every_value_says_how_its_interval_was_had(run: runs.Run) -> None:
     assert theirs["retention"] == "simulated"
 
 
-def test_a_matched_difference_has_the_p_of_its_exact_test(run: runs.Run) -> None:
-    made = summarise(runs.align([run])[0])
+def test_a_matched_difference_has_the_p_of_its_exact_test(made: Summary) -> None:
     found, flips = made.types["CD"].delta_matched, made.types["CD"].flips
     assert found is not None and flips is not None and found.p == flips.p
 
 
-def test_the_power_line_is_the_reach_of_the_intervals(run: runs.Run) -> None:
+def test_the_power_line_is_the_reach_of_the_intervals(made: Summary) -> None:
     """A normal estimate whose 95 % interval reaches ± h is away from 0 in 80 % of runs at h · 2.8016 /
     1.9600."""
-    made = summarise(runs.align([run])[0])
     found = made.values["delta_matched_reward"]
     assert made.power is not None and found is not None
     assert (made.power.samples, made.power.repeats) == (199, 1)
@@ -136,17 +119,16 @@ def test_the_power_line_is_the_reach_of_the_intervals(run: runs.Run) -> None:
     )
 
 
-def test_retention_with_transition_counts_all_four(run: runs.Run) -> None:
-    made = summarise(runs.align([run])[0])
+def test_retention_with_transition_counts_all_four(made: Summary) -> None:
     drops = [value(made, f"delta_{name}") for name in taxonomy.COMPONENTS]
     expected = 1 - np.mean(drops) / value(made, "clean")
     assert value(made, "retention_with_transition") == pytest.approx(expected)
+    assert closure(0.0, 0.1) is None
     assert value(made, "retention_with_transition") != pytest.approx(value(made, "retention"))
 
 
 def test_the_paper_subset_has_102_priced_rows_and_no_bfcl_same_name(run: runs.Run) -> None:
-    [outcomes] = runs.align([run], subset="paper")
-    counts = {code: found.of for code, found in outcomes.counts().items()}
+    counts = {code: found.of for code, found in counted(run, "paper").counts().items()}
     assert {counts[code][1] for code in ("CD", "TD", "CD_NT", "TD_NT")} == {148 - 32 - 14}
     assert counts["same_name_A"][1] == 74 + 21 + 21
     assert (counts["clean"][1], counts["CD_AB"][1], counts["redundant"][1]) == (199, 148, 199)
@@ -154,10 +136,8 @@ def test_the_paper_subset_has_102_priced_rows_and_no_bfcl_same_name(run: runs.Ru
 
 
 def test_a_row_without_an_answer_is_a_gap_and_not_a_wrong_answer(tmp_path: Path) -> None:
-    made = coin(1)
-    lost = "apibank__level1_20"
-    folder = write_run(tmp_path / "a", lambda c, t: None if (c, t) == (lost, "TD") else made(c, t))
-    [outcomes] = runs.align([runs.read(folder)])
+    coins, lost = coin(1), ("apibank__level1_20", "TD")
+    outcomes = counted(write_run(tmp_path / "a", lambda c, t: None if (c, t) == lost else coins(c, t)))
     summary = summarise(outcomes)
     assert summary.gaps == ("TD: 1 of 148 rows have no verdict",)
     assert "TD" not in summary.types
@@ -192,8 +172,7 @@ def test_rows_named_by_the_release_count_as_missing(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_run_shows_nothing_until_it_is_allowed(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "a", coin(1), record={"expected": 9999})
-    [outcomes] = runs.align([runs.read(folder)])
+    outcomes = counted(write_run(tmp_path / "a", coin(1), record={"expected": 9999}))
     summary = summarise(outcomes)
     assert not summary.types and not any(summary.values.values())
     assert "never made: it is unfinished" in summary.gaps[0]
@@ -208,7 +187,7 @@ def test_repeats_are_counted_within_their_sample(tmp_path: Path) -> None:
 
     once = write_run(tmp_path / "a", verdict, rows)
     twice = write_run(tmp_path / "b", verdict, rows, repeats=2)
-    one, two = (summarise(runs.align([runs.read(folder)])[0]) for folder in (once, twice))
+    one, two = (summarise(counted(folder)) for folder in (once, twice))
     for metric in METRICS:
         a, b = one.values[metric], two.values[metric]
         assert a is not None and b is not None
@@ -227,8 +206,7 @@ def test_a_perturbed_answer_is_paired_with_the_clean_answer_of_its_own_repeat(tm
     right = {("clean", 0), ("clean", 1), ("CD", 1), ("CD", 2)}
     keys = zip(asked.rows["type_code"].tolist(), asked.rows["repeat"].tolist(), strict=True)
     said = {**asked.rows, "correct": np.array([int(key in right) for key in keys])}
-    [outcomes] = runs.align([msgspec.structs.replace(asked, rows=said)])
-    found = outcomes.counts()["CD"]
+    found = counted(msgspec.structs.replace(asked, rows=said)).counts()["CD"]
     assert (found.pairs, found.kept, found.lost, found.gained) == (4, 1, 1, 1)
 
 
@@ -239,10 +217,9 @@ def test_a_repeat_that_was_never_asked_is_missing(tmp_path: Path) -> None:
     record["settings"]["repeat"] = 5
     (tmp_path / "a" / "run.json").write_text(json.dumps(record))
     for run, repeats, missing in ((thrice, 3, 0), (runs.read(tmp_path / "a"), 5, 2)):
-        [outcomes] = runs.align([run])
-        counts = outcomes.counts()
+        outcomes = counted(run)
         assert outcomes.repeats == repeats
-        assert {code: (found.n, found.missing) for code, found in counts.items()} == {
+        assert {code: (found.n, found.missing) for code, found in outcomes.counts().items()} == {
             "clean": (3, missing),
             "CD": (3, missing),
         }
@@ -260,7 +237,7 @@ def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp
     unstated = {"bfcl_v3__level1_2", "apibank__level3_0"}
     flags = lambda c, t: [GOLD_NOT_STATED] if c in unstated else []  # noqa: E731
     run = runs.read(write_run(tmp_path / "a", coin(1), rows, flags=flags))
-    [everything], [verified] = runs.align([run]), runs.align([run], subset="verified")
+    everything, verified = counted(run), counted(run, "verified")
     assert set(everything.clean_ids) - set(verified.clean_ids) == unstated
     assert verified.counts()["clean"].n == everything.counts()["clean"].n - 2 == 5
 
@@ -280,9 +257,8 @@ def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
     refuses(
         "44 predictions more than once", runs.read, write_run(tmp_path / "doubled", coin(1), rows + rows[:44])
     )
-    with pytest.raises(UserError, match="mixes 2 modes"):
-        mode = {"clean": "fc"}
-        runs.read(write_run(tmp_path / "mixed", coin(1), rows, mode=lambda c, t: mode.get(t, "prompt")))
+    mixed = write_run(tmp_path / "mixed", coin(1), rows, mode=lambda c, t: "fc" if t == "clean" else "prompt")
+    refuses("mixes 2 modes", runs.read, mixed)
     (good / "run.json").write_text("{")
     refuses(r"run\.json is damaged", runs.read, good)
 
@@ -296,3 +272,82 @@ def test_runs_on_other_datasets_are_never_put_side_by_side(tmp_path: Path) -> No
     other_text = runs.read(write_run(tmp_path / "d", coin(1), rows, sample_hash=lambda c, t: t))
     for other in (other_rows, other_text):
         refuses("different datasets", runs.align, [first, other])
+
+
+# --- how the answers went -----------------------------------------------------------------------------
+
+
+SAMPLES = ("bfcl_v3__level1_0", "bfcl_v3__level1_1", "tooleyes__level1_0")
+ROWS = [(c, t) for c in SAMPLES for t in ("clean", "CD", "TD", "CD_AB_pref")]
+WRONG = {(SAMPLES[0], "CD"), (SAMPLES[1], "CD"), (SAMPLES[1], "TD"), (SAMPLES[2], "CD_AB_pref")}
+"""CD and TD are reward types of the core, CD_AB_pref is an extension."""
+
+
+@pytest.fixture(scope="module")
+def answers_run(tmp_path_factory: pytest.TempPathFactory) -> runs.Run:
+    quoted = {(SAMPLES[0], "clean"), (SAMPLES[1], "CD"), (SAMPLES[2], "CD_AB_pref")}
+    folder = write_run(
+        tmp_path_factory.mktemp("breakdown") / "a",
+        lambda c, t: None if (c, t) == (SAMPLES[2], "TD") else (c, t) not in WRONG,
+        ROWS,
+        flags=lambda c, t: ["quoted_call", "rare"] if (c, t) in quoted else [],
+        error_mode=lambda c, t: {"CD": "name_bias", "TD": "omitted"}.get(t) if (c, t) in WRONG else None,
+    )
+    return runs.read(folder)
+
+
+def test_wrong_answers_count_for_their_type_and_its_component(answers_run: runs.Run) -> None:
+    found = breakdown(answers_run).error_modes
+    assert found["CD"] == {"name_bias": 2}
+    assert found["TD"] == {"omitted": 1}
+    assert found["reward"] == {"omitted": 1, "name_bias": 2}
+    assert found["CD_AB_pref"] == {"other": 1}, "a wrong answer without a mode is still counted"
+    assert set(found) == {"CD", "TD", "reward", "CD_AB_pref"}
+
+
+def test_sources_are_counted_by_component_and_extensions_apart(answers_run: runs.Run) -> None:
+    found = breakdown(answers_run).sources
+    assert found["bfcl_v3"] == {
+        "clean": SourceCell(2, 2, 0, 1.0, 1.0),
+        "reward": SourceCell(1, 4, 0, 0.25, 0.25),
+        "extension": SourceCell(2, 2, 0, 1.0, 1.0),
+    }
+    assert found["tooleyes"] == {
+        "clean": SourceCell(1, 1, 0, 1.0, 1.0),
+        "reward": SourceCell(1, 1, 1, None, 1.0),
+        "extension": SourceCell(0, 1, 0, 0.0, 0.0),
+    }
+    assert breakdown(answers_run, allow_missing=True).sources["tooleyes"]["reward"].accuracy == 1.0
+
+
+def test_flags_of_replies_are_counted_in_clean_and_in_the_core_types(answers_run: runs.Run) -> None:
+    found = breakdown(answers_run).flags
+    assert found["quoted_call"] == found["rare"] == Flagged((1, 1), (0, 1))
+    assert (found["quoted_call"].replies, found["quoted_call"].right) == (2, 1)
+    never = set(READ_WITH_CARE) - {"quoted_call"}
+    assert all(found[name] == Flagged((0, 0), (0, 0)) and not found[name].replies for name in never)
+
+
+def test_accuracies_without_flagged_replies_are_over_the_others() -> None:
+    lines = {"clean": Line(correct=3, n=4), "perturbed": Line(correct=5, n=8)}
+    assert Flagged((1, 2), (5, 5)).accuracies_without(lines) == {"clean": 1.0, "perturbed": 0.0}
+    assert Flagged((3, 4), (0, 0)).accuracies_without(lines) == {"clean": None, "perturbed": 0.625}
+
+
+def test_types_stand_in_the_order_of_their_net_loss(answers_run: runs.Run) -> None:
+    lines = {
+        "perturbed": Line(correct=2, n=10),
+        "CD": Line(correct=1, n=5, pairs=5, lost=2, gained=1),
+        "TD": Line(correct=1, n=5, pairs=5, lost=3),
+    }
+    made = Summary(lines=lines, values={}, types={}, gaps=())
+    first, second = gains(made, breakdown(answers_run))
+    assert (first.type_code, first.lost, first.gained, first.gain, first.error) == (
+        "TD",
+        3,
+        0,
+        0.3,
+        "omitted",
+    )
+    assert (second.type_code, second.lost, second.gained, second.gain) == ("CD", 2, 1, 0.1)
+    assert second.error == "name_bias"

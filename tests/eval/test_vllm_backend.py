@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval import inputs, opening, predictions, prompts, record, session
-from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.opening import Effort
+from robustbench_tc.eval import inputs, predictions, record, session, who
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.vllm import VLLMTransport, cut_calls
+from robustbench_tc.eval.who import Effort
 
 from ..refusals import refuses
 from . import small
@@ -69,19 +68,12 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
     sampling = {"temperature": 0.0, "max_tokens": 16, "top_k": 4, "stop": ["END"], "min_p": 0.1}
     decoding = {**sampling, "chat_template_kwargs": {"enable_thinking": False}}
-    settings = record.Settings(
-        fingerprint=dataset.fingerprint(),
-        model="tiny",
-        mode=mode,
-        backend="vllm",
-        decoding=decoding,
-        prompt_version=prompts.prompt_version(),
-        selection=Selection(),
-        repeat=1,
+    settings = small.settings(
+        fingerprint=dataset.fingerprint(), model="tiny", mode=mode, backend="vllm", decoding=decoding
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))
-    opened = opening.vllm("tiny", RequestSettings(decoding=decoding), Effort(concurrency=16))
+    opened = who.vllm("tiny", RequestSettings(decoding=decoding), Effort(concurrency=16))
     session.run(run, dataset, opened)
     found = predictions.read(run.answers_path)
     assert [one.id for one in found] == [row.id for row in rows]

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from robustbench_tc.dataset_cards import citation
-from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
+from robustbench_tc.dataset_cards.checkpoint import Checkpoint, checkpoint_card
 
 from ..conftest import ROOT
 
@@ -47,5 +47,5 @@ def test_a_version_has_its_year_and_address(doi: str | None) -> None:
 
 def test_every_card_has_the_papers_entry() -> None:
     facts = {"name": "x", "base_model": "x", "licence": "x", "dataset": "x", "dataset_version": "1"}
-    card = checkpoint_card({**facts, "dataset_config": "x", "recipe_name": "x"}, "1.0.0")
-    assert citation.paper_bibtex() in card
+    model = Checkpoint(**facts, dataset_config="x", recipe_name="x")
+    assert citation.paper_bibtex() in checkpoint_card(model, "1.0.0")

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from hypothesis import example, given, settings, strategies as st
 
-from robustbench_tc.own.asking import ask_all
-from robustbench_tc.own.reviewing import Reviewing
+from robustbench_tc.own.reviewing import Reviewing, ask_all
 
 CASES = """version: 1
 tools: [tools.json]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api
-from robustbench_tc.own import sample_values, yaml
+from robustbench_tc.own import drafting, yaml
 from robustbench_tc.own.desk import desk
+from robustbench_tc.own.drafting import Sampler
 from robustbench_tc.own.read import Checker, read_cases
-from robustbench_tc.own.sample_values import Sampler
 from robustbench_tc.own.tools import parse_tools
 
 from ..loopback import TOO_LONG, LoopbackServer
@@ -55,7 +55,7 @@ def test_a_build_warns_where_a_component_has_too_few_cases_to_pass(cases: int, t
 SCHEMAS = st.recursive(
     st.one_of(
         st.sampled_from([{"type": one} for one in ("string", "integer", "number", "boolean")]),
-        st.sampled_from([{"type": "string", "format": one} for one in (*sample_values.FORMATS, "odd")]),
+        st.sampled_from([{"type": "string", "format": one} for one in (*drafting.FORMATS, "odd")]),
         st.builds(lambda values: {"enum": values}, st.lists(st.text(max_size=5), min_size=1, max_size=3)),
         st.builds(lambda least: {"type": "integer", "minimum": least}, st.integers(-5, 5)),
         st.just({"type": "string", "pattern": "^[A-Z]{2}-[0-9]+$"}),
@@ -126,7 +126,7 @@ def test_hard_schemas_are_drafted_within_bounds(said: str, tmp_path: Path) -> No
 
 
 def test_hostile_tools_files_are_one_line_or_a_draft(tmp_path: Path) -> None:
-    for number, (said, data) in enumerate(tool_files()):
+    for number, (said, data) in enumerate(tool_files().items()):
         (path := tmp_path / f"{number}.json").write_bytes(data)
         code, out, err = outcome("cases", "draft", str(path), "--out", str(tmp_path / f"out{number}"))
         assert SECRET not in out + err

@@ -15,11 +15,9 @@ from robustbench_tc.cli import main
 from robustbench_tc.own.read import read_cases
 
 from ..refusals import refuses
-from . import hostile_logs
-from .hostile import CASES, SECRET, TOOL, cases_files, tool_files
-from .hostile_logs import EMAIL, GOOD, bad_lines, odd_lines
+from .hostile import CASES, EMAIL, GOOD, SECRET, TOOL, bad_lines, cases_files, odd_lines, tool_files
 
-TOOL_FILES, CASES_FILES = dict(tool_files()), dict(cases_files())
+TOOL_FILES, CASES_FILES, BAD, ODD = tool_files(), cases_files(), bad_lines(), odd_lines()
 
 SECONDS = 10  # of CPU: a busy machine is no defect
 MEGABYTES = 1_000
@@ -46,8 +44,18 @@ def outcome(*words: str) -> tuple[int, str, str]:
     return int(ended.value.code or 0), out.getvalue(), err.getvalue()
 
 
-def test_there_are_two_hundred() -> None:
-    assert len(TOOL_FILES) + len(CASES_FILES) >= 200
+def measured(*words: str, seconds: float) -> str:
+    """What a command prints, within bounds of time and memory: in a process of its own, asked for its own
+    peak, as getrusage counts what its parent held before exec."""
+    child = subprocess.run([sys.executable, "-c", MEASURED, *words], capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr
+    used, kilobytes = child.stderr.splitlines()[-1].split()
+    assert float(used) < seconds and int(kilobytes) < MEGABYTES * 1024
+    return child.stdout
+
+
+def test_there_are_two_hundred_files_and_eighty_lines() -> None:
+    assert len(TOOL_FILES) + len(CASES_FILES) >= 200 and len(BAD) + len(ODD) >= 80
 
 
 @pytest.mark.parametrize("said", TOOL_FILES)
@@ -88,14 +96,7 @@ def test_the_file_that_they_are_made_of_is_right(tmp_path: Path) -> None:
 def test_five_thousand_tools_are_read_within_bounds(tmp_path: Path) -> None:
     path = tmp_path / "tools.json"
     path.write_text(json.dumps([TOOL | {"name": f"get_order_{n}"} for n in range(5_000)]))
-    # A process of its own, asked for its own peak: getrusage counts what its parent held before exec.
-    child = subprocess.run(
-        [sys.executable, "-c", MEASURED, "lint", str(path)], capture_output=True, text=True
-    )
-    assert child.returncode == 0, child.stderr
-    seconds, kilobytes = child.stderr.split()
-    assert float(seconds) < SECONDS
-    assert int(kilobytes) < MEGABYTES * 1024
+    measured("lint", str(path), seconds=SECONDS)
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "loop", "missing"])
@@ -114,63 +115,53 @@ def test_what_is_no_file_is_one_line(kind: str, tmp_path: Path) -> None:
 # --- Hostile logs: a line for what is refused, the rest read, and no secret in any output
 
 
-BAD, ODD = dict(bad_lines()), dict(odd_lines())
-
-
-def test_there_are_logs_enough() -> None:
-    assert len(BAD) + len(ODD) >= 80
-
-
 def everything(folder: Path) -> bytes:
     """Every byte of a folder, names included."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return b"".join(str(path).encode() + path.read_bytes() for path in files)
 
 
+def imported(folder: Path, data: bytes) -> tuple[int, str, str]:
+    """What an import of a log says; no secret stands in it, or in any byte that it writes."""
+    (folder / "log.jsonl").write_bytes(data)
+    found = outcome("cases", "import", str(folder / "log.jsonl"), "--out", str(folder / "out"))
+    for secret in (SECRET, EMAIL):
+        assert secret not in found[1] + found[2]
+        assert secret.encode() not in everything(folder / "out")
+    return found
+
+
 @pytest.mark.parametrize("said", BAD)
 def test_a_bad_line_alone_is_one_line(said: str, tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    log.write_bytes(BAD[said] + b"\n")
     begun = time.process_time()
-    code, out, err = outcome("cases", "import", str(log), "--out", str(tmp_path / "out"))
+    code, out, err = imported(tmp_path, BAD[said] + b"\n")
     assert time.process_time() - begun < SECONDS
     assert (code, out, err.count("\n")) == (1, "", 1), (out, err)
-    assert str(log) in err
-    assert hostile_logs.SECRET not in err
-    assert EMAIL not in err
+    assert str(tmp_path / "log.jsonl") in err
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("said", BAD)
 def test_a_bad_line_harms_no_other(said: str, tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
     good = json.dumps(GOOD).encode()
-    log.write_bytes(b"\n".join([good, BAD[said], good.replace(b"Where", b"When")]))
-    code, out, err = outcome("cases", "import", str(log), "--out", str(tmp_path / "out"))
+    code, out, err = imported(tmp_path, b"\n".join([good, BAD[said], good.replace(b"Where", b"When")]))
     assert code == 0, err
     assert err.splitlines()[0].startswith("log.jsonl:2: refused: ")
     assert err.count("\n") == 1
     assert "2 cases of 2 conversations" in out
     assert len(read_cases(tmp_path / "out" / "cases.yaml").cases) == 2
-    for secret in (hostile_logs.SECRET, EMAIL):
-        assert secret not in out + err
-        assert secret.encode() not in everything(tmp_path / "out")
 
 
 @pytest.mark.parametrize("said", ODD)
 def test_an_odd_line_makes_a_case_that_is_read_or_none(said: str, tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    log.write_bytes(json.dumps(GOOD).encode() + b"\n" + ODD[said])
-    code, out, err = outcome("cases", "import", str(log), "--out", str(tmp_path / "out"))
+    code, _, err = imported(tmp_path, json.dumps(GOOD).encode() + b"\n" + ODD[said])
     assert (code, err) == (0, ""), err
     found = read_cases(tmp_path / "out" / "cases.yaml")
     assert found.cases
     assert not any(case.reviewed for case in found.cases)
     shown = outcome("cases", "review", str(tmp_path / "out" / "cases.yaml"), "--json")
     assert shown[0] == 0
-    for secret in (hostile_logs.SECRET, EMAIL):
-        assert secret not in out + err + shown[1] + shown[2]
-        assert secret.encode() not in everything(tmp_path / "out")
+    assert not any(secret in shown[1] + shown[2] for secret in (SECRET, EMAIL))
 
 
 def test_a_hundred_thousand_lines(tmp_path: Path) -> None:
@@ -180,17 +171,9 @@ def test_a_hundred_thousand_lines(tmp_path: Path) -> None:
         for number in range(100_000):
             file.write(text.replace("Where", f"{number} where") if number % 20 == 0 else text)
             file.write("\n")
-    child = subprocess.run(
-        [sys.executable, "-c", MEASURED, "cases", "import", str(log), "--out", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-    )
-    assert child.returncode == 0, child.stderr
-    assert "5,001 cases of 100,000 conversations" in child.stdout
-    assert "the same as a case before: 94,999" in child.stdout
-    seconds, kilobytes = child.stderr.splitlines()[-1].split()
-    assert float(seconds) < 6 * SECONDS
-    assert int(kilobytes) < MEGABYTES * 1024
+    out = measured("cases", "import", str(log), "--out", str(tmp_path / "out"), seconds=6 * SECONDS)
+    assert "5,001 cases of 100,000 conversations" in out
+    assert "the same as a case before: 94,999" in out
 
 
 @pytest.mark.parametrize("kind", ["folder", "missing", "empty", "blank"])

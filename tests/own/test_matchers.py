@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.eval.score.matchers import dates, example, kind, matches, may_be_absent, problem
-from robustbench_tc.own import limits
+from robustbench_tc.own.files import DEPTH
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
@@ -124,7 +124,7 @@ def test_references_are_looked_up_in_the_tools_schema() -> None:
 )
 def test_a_case_may_be_as_deep_as_its_file(around: Any) -> None:
     expected: Any = {"set": [1]}
-    for _ in range(limits.DEPTH - 5):
+    for _ in range(DEPTH - 5):
         expected = around(expected)
     assert problem(expected) is None and not may_be_absent(expected)
     assert matches(example(expected, None), expected, None)

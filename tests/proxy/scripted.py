@@ -5,6 +5,7 @@ import threading
 from collections import defaultdict
 from typing import Any
 
+from robustbench_tc.eval import predictions
 from robustbench_tc.proxy.journal import Exchange
 from robustbench_tc.proxy.scored import attempts
 from robustbench_tc.schema import Prediction, Sample, content_hash
@@ -18,8 +19,11 @@ Json = Any
 def predictions_of(lines: list[Exchange], rows: dict[str, Sample]) -> list[Prediction]:
     """One for each session with an answer."""
     settings = settings_of("fc")
-    found = [one for one in attempts(lines, rows, settings) if one.answered]
-    return [one.prediction(settings, content_hash(one.row), one.repeat) for one in found]
+    return [
+        predictions.combine(one.row, content_hash(one.row), settings, *one.answers)
+        for one in attempts(lines, rows, settings)
+        if one.answers[-1].status != "request_error"
+    ]
 
 
 def filled(schema: Json, deep: int = 0) -> Json:

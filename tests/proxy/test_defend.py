@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.api.proxy import proxy_mcp
-from robustbench_tc.eval.defend.texts import HINT, RULE, mark
+from robustbench_tc.eval.defend.rows import HINT, RULE, mark
 from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door

@@ -109,7 +109,7 @@ def test_a_reply_of_both_kinds_goes_out_in_part_and_is_whole_for_the_model(
     assert [one["content"] for one in answers] == ["true result", "true result", '{"status":"ok"}']
     assert script.bodies[2]["messages"][: len(script.bodies[1]["messages"])] == script.bodies[1]["messages"]
     lines = journal.read(tmp_path / "j")
-    assert [(line.number, line.turn, len(line.held)) for line in lines] == [(1, 0, 1), (2, 1, 0), (3, 1, 0)]
+    assert [(line.turn, len(line.held)) for line in lines] == [(0, 1), (1, 0), (1, 0)]
     assert lines[0].held[0]["name"] == "refund_Budget"
 
 
@@ -257,9 +257,10 @@ def test_what_is_not_changed_passes_byte_by_byte(tmp_path: Path) -> None:
         server_of(lambda seen: Answer([reply])) as server,
         serving(Door(server.url, Plan(types=("clean",)), journal=tmp_path / "j")) as url,
     ):
-        got = send(f"{url.replace('/v1', '/s/a.0/v1')}/chat/completions", text)
+        got = send(f"{url.replace('/v1', '/s/a%2Fb%20c.3/v1')}/chat/completions", text)
         assert (got.body, server.seen[0].body) == (reply, text)
-    assert journal.read(tmp_path / "j")[0].replies[0]["text"] == "Hi"
+    (line,) = journal.read(tmp_path / "j")
+    assert (line.session, line.replies[0]["text"]) == ("a/b c.3", "Hi")
 
 
 HOSTILE: list[Json] = [

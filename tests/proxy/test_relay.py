@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,12 +13,15 @@ import pytest
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import wire as rows_wire
-from robustbench_tc.proxy.relay import Relay, serving
+from robustbench_tc.proxy.door import Door
+from robustbench_tc.proxy.plan import Plan
+from robustbench_tc.proxy.relay import serving
 from robustbench_tc.proxy.sse import MOST
 
 from ..refusals import refuses
 from .wire import Answer, Seen, send, serving as server_of
 
+idle = partial(Door, plan=Plan())
 REPLY = '{"id":"x",  "choices":[{"index":0,"message":{"role":"assistant","content":"ü"}}]}\n'.encode()
 
 
@@ -54,7 +58,7 @@ def test_five_hundred_requests_pass_byte_by_byte_both_ways() -> None:
         kind = "text/event-stream" if len(pieces) > 1 else "application/json"
         return Answer(pieces, headers={"Content-Type": kind, "X-Request-Id": "r1"})
 
-    with server_of(answer) as server, serving(Relay(server.url)) as url:
+    with server_of(answer) as server, serving(idle(server.url)) as url:
         for number, (body, pieces) in enumerate(wanted):
             place = url.replace("/v1", "/s/case-1.0/v1") if number % 2 else url
             got = send(f"{place}/chat/completions", body)
@@ -69,7 +73,7 @@ def test_other_requests_pass_too_and_so_do_errors_of_the_server() -> None:
         server_of(
             lambda seen: Answer([b'{"error":{"message":"busy"}}'], 429, {"Retry-After": "7"})
         ) as server,
-        serving(Relay(server.url)) as url,
+        serving(idle(server.url)) as url,
     ):
         got = send(f"{url}/models?limit=2&after=a%2Fb", method="GET")
         assert (got.status, got.headers["Retry-After"], got.body) == (
@@ -86,7 +90,7 @@ def test_only_the_callers_own_headers_go_on(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with server_of(lambda seen: Answer(headers={"Set-Cookie": "a=b"})) as server:
-        with serving(Relay(server.url)) as url:
+        with serving(idle(server.url)) as url:
             got = send(
                 f"{url}/chat/completions",
                 b"{}",
@@ -122,7 +126,7 @@ def message(body: bytes) -> str:
 
 def test_a_redirect_is_not_followed() -> None:
     away = Answer(status=307, headers={"Location": "http://127.0.0.1:1/"})
-    with server_of(lambda seen: away) as server, serving(Relay(server.url)) as url:
+    with server_of(lambda seen: away) as server, serving(idle(server.url)) as url:
         got = send(f"{url}/chat/completions", b"{}", {"Authorization": "Bearer mine"})
     assert got.status == 502 and "redirect" in message(got.body)
     assert "Location" not in got.headers
@@ -141,7 +145,7 @@ def test_a_redirect_is_not_followed() -> None:
     ],
 )
 def test_pages_of_the_web_are_refused(headers: dict[str, str], status: int) -> None:
-    with server_of(lambda seen: Answer()) as server, serving(Relay(server.url)) as url:
+    with server_of(lambda seen: Answer()) as server, serving(idle(server.url)) as url:
         assert send(f"{url}/chat/completions", b"{}", headers).status == status
         assert len(server.seen) == (status == 200)
 
@@ -150,20 +154,20 @@ def test_pages_of_the_web_are_refused(headers: dict[str, str], status: int) -> N
     "path", ["/", "/v2/models", "/v1/../admin", "/v1/%2e%2E/admin", "/s/a.0/v1/../x", "/v1x"]
 )
 def test_other_paths_are_refused(path: str) -> None:
-    with server_of(lambda seen: Answer()) as server, serving(Relay(server.url)) as url:
+    with server_of(lambda seen: Answer()) as server, serving(idle(server.url)) as url:
         got = send(url.removesuffix("/v1") + path, method="GET")
         assert got.status == 404 and "/v1" in message(got.body)
         assert not server.seen
 
 
 def test_a_session_that_is_none_is_refused() -> None:
-    with server_of(lambda seen: Answer()) as server, serving(Relay(server.url)) as url:
+    with server_of(lambda seen: Answer()) as server, serving(idle(server.url)) as url:
         got = send(url.replace("/v1", "/s/refund/v1") + "/models", method="GET")
         assert got.status == 400 and "<case>.<repeat>" in message(got.body)
 
 
 def test_a_body_beyond_32_mb_is_refused() -> None:
-    with server_of(lambda seen: Answer()) as server, serving(Relay(server.url)) as url:
+    with server_of(lambda seen: Answer()) as server, serving(idle(server.url)) as url:
         assert send(f"{url}/chat/completions", b" " * MOST).status == 200
         try:
             got = send(f"{url}/chat/completions", b" " * (MOST + 1))
@@ -177,13 +181,13 @@ def test_a_server_that_is_down_slow_or_breaks_off() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with serving(Relay(nobody)) as url:
+    with serving(idle(nobody)) as url:
         got = send(f"{url}/chat/completions", b"{}")
         assert got.status == 502 and "cannot be reached" in message(got.body)
     for answer in (Answer([b"a", b"b"], pause_s=5), Answer([b"data: 1\n\n", b"data: 2"], break_off=True)):
         with (
             server_of(always(answer)) as server,
-            serving(Relay(server.url, silence_s=0.2)) as url,
+            serving(idle(server.url, silence_s=0.2)) as url,
             pytest.raises((http.client.HTTPException, OSError)),
         ):
             send(f"{url}/chat/completions", b"{}")  # begun, then silent or cut: it ends without an end
@@ -192,14 +196,14 @@ def test_a_server_that_is_down_slow_or_breaks_off() -> None:
         time.sleep(1)
         return Answer()
 
-    with server_of(never) as server, serving(Relay(server.url, silence_s=0.2)) as url:
+    with server_of(never) as server, serving(idle(server.url, silence_s=0.2)) as url:
         got = send(f"{url}/chat/completions", b"{}")
         assert got.status == 504 and "said nothing for 0.2 s" in message(got.body)
 
 
 def test_a_caller_that_leaves_ends_the_request_at_the_server() -> None:
     endless = Answer([b"data: 1\n\n"] * 400, pause_s=0.05)
-    with server_of(lambda seen: endless) as server, serving(Relay(server.url)) as url:
+    with server_of(lambda seen: endless) as server, serving(idle(server.url)) as url:
         parts = urlsplit(url)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
         connection.request("POST", "/v1/chat/completions", b"{}")
@@ -218,18 +222,18 @@ def test_a_caller_that_leaves_ends_the_request_at_the_server() -> None:
     ],
 )
 def test_an_address_that_is_none(address: str, said: str) -> None:
-    assert "secret" not in refuses(said, Relay, address)
+    assert "secret" not in refuses(said, idle, address)
 
 
 def test_a_port_that_is_taken() -> None:
-    with server_of(lambda seen: Answer()) as server, serving(Relay(server.url)) as url:
+    with server_of(lambda seen: Answer()) as server, serving(idle(server.url)) as url:
         port = urlsplit(url).port
-        with pytest.raises(UserError, match=f"--port {port}"), serving(Relay(server.url), port or 0):
+        with pytest.raises(UserError, match=f"--port {port}"), serving(idle(server.url), port or 0):
             pass
 
 
 def test_a_door_that_ends_as_soon_as_it_serves_is_closed() -> None:
     """The order to end may come while the server is still about to begin."""
     for _ in range(30):
-        with serving(Relay("http://127.0.0.1:9/v1")) as url:
+        with serving(idle("http://127.0.0.1:9/v1")) as url:
             assert url.startswith("http://127.0.0.1:")

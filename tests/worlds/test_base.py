@@ -153,6 +153,12 @@ def problems(tmp_path: Path, text: str) -> list[str]:
 
 def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
     assert problems(tmp_path, LAMP) == []
+    odd = (
+        NAMED + "    odd = type('Odd', (), {'__get__': lambda *_: [].no})()\n"
+    )  # an attribute that is not there
+    assert problems(tmp_path, LAMP.replace(NAMED, odd)) == []
+    entry = LAMP.replace("TASKS = [", "TASKS = [STATE, ")
+    assert problems(tmp_path, entry) == ["entry 1 of TASKS is not a Task"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +179,6 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
         ("def look(", "async def look(", "tool 'look': it must be an ordinary method"),
         ("def look(", "def schön(", "tool 'schön': its name must be at most 64 letters"),
         ("TASKS = [", "TASKS = []\nX = [", "TASKS must be a list with at least one Task"),
-        ("TASKS = [Task", "TASKS = [STATE, Task", "entry 1 of TASKS is not a Task"),
         ('[Task("lamp_1"', '2 * [Task("lamp_1"', "two tasks are called 'lamp_1'"),
         ('"lamp_1"', '"lamp 1::x"', "task 'lamp 1::x': Expected `str` matching regex"),
         ("TASKS = [", "TASKS = [Task(3, STATE, []), ", "task '3': Expected `str`, got `int` - at `$.id`"),
@@ -202,6 +207,7 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
         ('.get("times", 0) + 1', '["on"], next(COUNTER)', "leaves another state when it is replayed"),
         (NAMED, f"{NAMED}    def __init__(self): pass\n", "replaying gold raises TypeError"),
         (NAMED, f"{NAMED}    def state(self): return 1 / 0\n", "replaying gold raises ZeroDivisionError"),
+        (NAMED, f"{NAMED}    def state(self): raise SystemExit\n", "replaying gold raises SystemExit"),
         (NAMED, f"{NAMED}    def state(self): return {{1}}\n", "a state that is not JSON"),
         (
             f"[{GOLD}]",
@@ -209,6 +215,7 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
             "turn 1: answers: no result of gold's by then has 'dim'",
         ),
         (NAMED, f'{NAMED}    classes = ("light",)\n', "classes must be a tuple of ToolClass"),
+        (NAMED, f"{NAMED}    classes = 3\n", "classes must be a tuple of ToolClass"),
         (NAMED, classes('("swich",)'), "name 'swich', which is no tool; did you mean 'switch'?"),
         (NAMED, classes('("look", "look")'), "tool 'look' is in two classes"),
         (NAMED, f"{NAMED}    looks_first = ()\n", "looks_first a dict of lists of reads"),

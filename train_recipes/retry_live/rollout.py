@@ -17,11 +17,9 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live.carrying_out import CarryingOut, carried_out
-from robustbench_tc.eval.live.gold import gold_of
-from robustbench_tc.eval.live.stage import Stage
+from robustbench_tc.eval.live.stage import Stage, gold_of
 from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.schema import LiveRow, Step
@@ -39,7 +37,6 @@ TOO_MANY = json.dumps({"error": f"only {MAX_CALLS} calls are carried out at a ti
 
 _SETTINGS = Settings(
     fingerprint="", model="", mode="prompt", backend="training", decoding={}, prompt_version="",
-    selection=Selection(), repeat=1,
 )  # fmt: skip
 
 

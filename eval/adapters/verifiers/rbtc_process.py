@@ -1,19 +1,16 @@
 """The process that has the rows, their worlds and the scorer.
 
 verifiers and robustbench-tc can share no environment. So the process runs the Python that has robustbench-tc,
-and is spoken to over a Unix socket (`robustbench_tc.eval.adapters.serve`).
+and answers each line of JSON with one (`robustbench_tc.eval.adapters.serve`).
 """
 
 import asyncio
 import json
 import os
 import subprocess
-import tempfile
+import threading
 from functools import cache
-from pathlib import Path
 from typing import Any
-
-import httpx
 
 
 @cache
@@ -28,34 +25,35 @@ class Core:
     def __init__(self, python: str, settings: str) -> None:
         """`settings`: JSON. Ends the program with one line where the process cannot be had."""
         own = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
-        self._python, self._place = python, tempfile.TemporaryDirectory(prefix="rbtc-rows-")
-        socket = str(Path(self._place.name) / "socket")
+        self._python, self._lock = python, threading.Lock()
         try:
             self._process = subprocess.Popen(
-                [python, "-m", "robustbench_tc.eval.adapters.serve", settings, socket],
+                [python, "-m", "robustbench_tc.eval.adapters.serve", settings],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={name: value for name, value in os.environ.items() if name not in own},
             )
+            self.rows = self._answer("rows")["rows"]
         except OSError as error:
             raise SystemExit(f"{python}: {error.strerror}: name a Python with robustbench-tc in it") from None
-        assert self._process.stdout is not None
-        if not self._process.stdout.readline():  # it listens, or has ended
-            raise SystemExit(f"{python} gives no rows of robustbench-tc: its own message stands above")
-        self._client = httpx.Client(
-            base_url="http://rows", transport=httpx.HTTPTransport(uds=socket), timeout=None
-        )
-        self.rows = self._post("rows")["rows"]
+        except RuntimeError:
+            raise SystemExit(
+                f"{python} gives no rows of robustbench-tc: its own message stands above"
+            ) from None
 
     async def ask(self, do: str, **what: Any) -> dict[str, Any]:
         """The answer to one request. Raises RuntimeError with what is wrong."""
-        return await asyncio.to_thread(self._post, do, **what)
+        return await asyncio.to_thread(self._answer, do, **what)
 
-    def _post(self, do: str, **what: Any) -> dict[str, Any]:
+    def _answer(self, do: str, **what: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
         try:
-            response = self._client.post(f"/{do}", content=json.dumps(what))
-        except httpx.TransportError:
+            with self._lock:  # an answer belongs to the request before it
+                self._process.stdin.write(json.dumps({"do": do, **what}).encode() + b"\n")
+                self._process.stdin.flush()
+                answer = dict(json.loads(self._process.stdout.readline()))
+        except (BrokenPipeError, ValueError):
             raise RuntimeError(f"{self._python} has ended: its own message stands above") from None
-        if response.status_code != 200:
-            raise RuntimeError(response.text)
-        return dict(response.json())
+        if "wrong" in answer:
+            raise RuntimeError(answer["wrong"])
+        return answer

@@ -14,9 +14,8 @@ from .own import server_of
 
 if TYPE_CHECKING:
     from ..builders.build import BuildSpec
-    from ..builders.live.report import LiveReport
     from ..builders.own.dataset import OwnCases
-    from ..builders.report import BuildReport
+    from ..builders.report import BuildReport, LiveReport
     from ..builders.toolrl_report import TrainingReport
 
 STORE = Path(".rbtc/generations.jsonl")

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 
 from ..errors import UserError
 from ..eval import reasons
-from ..eval.dry_run import DryRun
-from ..eval.evaluate import Evaluation
+from ..eval.evaluate import DryRun, Evaluation
 from ..eval.stats.screen import Screen, screen
 from ..shown import Line, Part, html, plain
 from ..sql.query import Inputs, query

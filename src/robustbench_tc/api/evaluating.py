@@ -132,7 +132,7 @@ def evaluate(
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     given = locals()
-    from ..eval import inputs, opening, record, who
+    from ..eval import inputs, record, who
     from ..eval.live.inputs import LiveData
     from ..eval.request_settings import RequestOptions
     from .evaluated import Evaluated
@@ -164,7 +164,7 @@ def evaluate(
         run.planned = run.dry_run()
         return run
     started(run)
-    effort = struct_of(opening.Effort, given | {"workers": workers})
+    effort = struct_of(who.Effort, given | {"workers": workers})
     try:
         run.ask(effort, probe=probe, say=say, progress=progress)
     except UserError:

@@ -32,10 +32,11 @@ def export(
     folder = record.open_run(Path(run))
     data = verdicts.dataset_of(folder, dataset)
     found = predictions.read(folder.answers_path)
-    if layout == "ours":
-        predictions.write_lines(Path(out), found)
-    else:
-        exchange.write_predictions(Path(out), found, data.by_id)
+    rows = data.by_id
+    ours = layout == "ours"
+    predictions.write_lines(
+        Path(out), (one if ours else exchange.in_paper_layout(one, rows[one.id]) for one in found)
+    )
     return exchange.Exchanged(predictions=len(found), path=str(out))
 
 

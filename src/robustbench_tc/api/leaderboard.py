@@ -8,8 +8,8 @@ from . import options
 
 if TYPE_CHECKING:
     from ..eval.leaderboard.check import Report
+    from ..eval.leaderboard.entry import Vouched
     from ..eval.leaderboard.site import Built
-    from ..eval.leaderboard.status import Vouched
     from ..eval.leaderboard.submit import Submitted
 
 
@@ -71,12 +71,12 @@ def submit(
     Raises UserError for a run that is not taken.
     """
     from ..eval.leaderboard.entry import Submission
-    from ..eval.leaderboard.publish import model_of
     from ..eval.leaderboard.submit import submit as send
+    from ..eval.record import open_run
 
     price_in, price_out = price or (None, None)
     stated = Submission(
-        model=model or model_of(Path(run)),
+        model=model or open_run(Path(run)).record.settings.model,
         weights=weights,
         params_b=params,
         licence=licence,
@@ -138,8 +138,7 @@ def build(
     Raises UserError for a folder that is not a site of ours.
     """
     from ..eval.leaderboard import site
-    from ..eval.leaderboard.entries import read_entries
-    from ..eval.leaderboard.place import Hub, open_place
+    from ..eval.leaderboard.repository import Hub, open_place, read_entries
 
     there = open_place(str(place))
     status, entries, dropped = read_entries(there)

@@ -80,7 +80,7 @@ def list_defences() -> Listing:
     rows = [
         {
             "code": kind.code,
-            "ways": list(kind.arguments),
+            "ways": list(kind.ways),
             "requests": "k - 1" if kind.code == "vote" else str(kind.requests),
             "modes": list(kind.modes),
             "what": kind.what,

@@ -11,12 +11,12 @@ from ..option import Option, Tell, listed, silent
 from . import options
 
 if TYPE_CHECKING:
-    from ..own.asking import Reviewed
     from ..own.desk import Example
     from ..own.drafting import Drafted
-    from ..own.linted import Linted
+    from ..own.lint import Linted
     from ..own.logs.importing import Imported
     from ..own.mcp_tools import Server
+    from ..own.reviewing import Reviewed
     from ..proxy.ground import Ground
 
 
@@ -92,7 +92,7 @@ def lint(
     >>> lint(["orders.json"]).exit_code  # doctest: +SKIP
     """
     from ..io.files import check_file
-    from ..own.linted import lint_files
+    from ..own.lint import lint_files
     from ..own.mcp_tools import keep_tools, list_tools
 
     server = server_of(mcp_command, mcp_url, mcp_env, mcp_timeout)
@@ -223,8 +223,7 @@ def review_cases(
 
     Raises UserError.
     """
-    from ..own.asking import Reviewed, ask_all
-    from ..own.reviewing import Reviewing
+    from ..own.reviewing import Reviewed, Reviewing, ask_all
 
     found = Reviewing(Path(cases), reviewer)
     if both := set(accept) & set(drop):

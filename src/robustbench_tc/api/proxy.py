@@ -118,17 +118,17 @@ def proxy_llm(
     from ..proxy.plan import planned
     from ..proxy.relay import serving
 
-    found = planned(Path(plan), allow_writes=allow_writes, defend=defend)
+    found, data = planned(Path(plan), allow_writes=allow_writes, defend=defend)
     door = Door(
         upstream,
-        found.plan,
-        rows=found.rows,
+        found,
+        rows=data.rows,
         journal=None if journal is None else Path(journal),
-        fingerprint=found.fingerprint,
+        fingerprint=data.fingerprint(),
         silence_s=silence_s,
         say=say,
     )
-    if found.plan.idle:
+    if found.idle:
         say("the plan names no types, faults or defences: requests pass as they are, without a journal")
     with serving(door, port) as url:
         yield url
@@ -196,7 +196,7 @@ def proxy_run(
     from ..proxy import scored
     from ..proxy.door import Door
     from ..proxy.journal import read
-    from ..proxy.plan import Plan, of_dataset
+    from ..proxy.plan import Plan, with_tools
     from ..proxy.relay import serving
     from ..proxy.scenes import known_types
 
@@ -204,15 +204,15 @@ def proxy_run(
     if place is not None:
         record.check_place(place)  # before hours of work, not after
     words, data, kept = words_of(command), inputs.load_samples(str(dataset)), Path(journal)
-    found = of_dataset(Plan(types=known_types(data.rows, types), allow_writes=allow_writes), data)
+    plan = with_tools(Plan(types=known_types(data.rows, types), allow_writes=allow_writes), data)
     there = {one.session for one in read(kept)} if kept.is_file() else set()
-    door = Door(upstream, found.plan, rows=data.rows, journal=kept, fingerprint=found.fingerprint, say=say)
+    door = Door(upstream, plan, rows=data.rows, journal=kept, fingerprint=data.fingerprint(), say=say)
     with serving(door) as url:
         before, failures = asyncio.run(
             scored.drive(
                 words,
                 data.rows,
-                found.plan.types,
+                plan.types,
                 url,
                 there=there,
                 at_once=concurrency,

@@ -171,7 +171,9 @@ def amend(
     >>> amend("releases/1.0.0/robustbench-tc", withdraw=True, reason="Wrong unit.").version  # doctest: +SKIP
     """
     from ..release.amend import amend as correct
-    from ..release.yank import withdrawn
+    from ..release.hub import Hub
+    from ..release.verify import parse_name
+    from ..release.yank import yank, yank_on_hub
 
     date = date or datetime.now(UTC).date().isoformat()
     reason = " ".join(reason.split())
@@ -180,15 +182,12 @@ def amend(
     if not undo and not reason:
         raise UserError("--reason is missing: say in one sentence what was wrong")
     if withdraw or undo:
-        return withdrawn(
-            str(release),
-            reason or None,
-            date=date,
-            use=use,
-            kind=kind,
-            timeout_s=timeout_s,
-            progress=progress,
-        )
+        if Path(release).expanduser().exists():
+            return yank(Path(release).expanduser(), reason or None, date=date, use=use)
+        name, revision = parse_name(str(release))
+        repo_type = "model" if kind == "checkpoint" else "dataset"
+        hub = Hub(name, repo_type, timeout_s=timeout_s, progress=progress)
+        return yank_on_hub(hub, revision, reason or None, date=date, use=use)
     if out is None or clean_id is None or answers is None:
         raise UserError("name the sample with --clean-id, its right --answers, and the new build with --out")
     return correct(

@@ -10,7 +10,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..eval.report.content import Report
-    from ..eval.stats.failures import Failures, WrongEpisodes
+    from ..eval.stats.failures import Listing
     from ..eval.stats.screen import Screen
 
 
@@ -87,10 +87,10 @@ def report(
 
     >>> report(["runs/base", "runs/tuned"], "report").models[0].label  # doctest: +SKIP
     """
-    from ..eval.report import assemble, check
+    from ..eval.report import assemble
 
     if check_paper:
-        return check.report()
+        return assemble.paper_check()
     if not runs:
         raise UserError("name at least one scored run folder (or --check-paper, which needs none)")
     return assemble.report(
@@ -126,7 +126,7 @@ def failures(
         str | None, Option(help="Replies whose verdict has this flag (quoted_call, …), right ones too.")
     ] = None,
     limit: Annotated[int, options.LIMIT] = 50,
-) -> "Failures | WrongEpisodes":
+) -> "Listing":
     """List a run's wrong answers: gold call and answer side by side, and why it is wrong.
 
     Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --error-mode omitted

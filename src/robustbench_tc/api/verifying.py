@@ -49,9 +49,7 @@ def verify(
         raise UserError(f"no folder at {release}: --against compares a folder here with one on the Hub")
     repo, revision = verifying.parse_name(against or str(release))
     hub = Hub(repo, "model" if kind == "checkpoint" else "dataset", progress=progress)
-    if against is None:
-        return verifying.verify_on_hub(hub, revision, key=key)
-    return verifying.verify(folder, key=key, hub=hub, revision=revision)
+    return verifying.verify(None if against is None else folder, key=key, hub=hub, revision=revision)
 
 
 def diff(

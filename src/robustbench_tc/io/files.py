@@ -7,16 +7,56 @@ What is written beside a place has a name of ours, `.NAME.rbtc-partial`, and one
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
 
 from ..errors import UserError
+
+T = TypeVar("T")
+
+Kind = Literal["file", "folder", "link", "special"]
+"""special: a pipe, a socket, a device. Opening one may wait for ever."""
 
 LOCK, PARTIAL, OLD = ".rbtc-lock", ".rbtc-partial", ".rbtc-old"
 """How names end that only this package gives: a lock, what is being written, the folder that it replaces."""
 
 _NAMELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+
+
+def decoded(data: bytes, kind: type[T], where: object) -> T:
+    """The JSON of a file that others may have written. UserError that says `where` it is."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where} cannot be read: {error}") from None
+
+
+def walk(root: Path) -> Iterator[tuple[str, Kind]]:
+    """Every entry under `root` by its path (with `/`, bytes that are not UTF-8 escaped), none opened, no link
+    followed. A folder that cannot be listed is `special` in the end."""
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(root / folder) as entries:
+                for entry in entries:
+                    path = f"{folder}/{entry.name}" if folder else entry.name
+                    mode = entry.stat(follow_symlinks=False).st_mode
+                    if stat.S_ISDIR(mode):
+                        waiting.append(path)
+                        yield path, "folder"
+                    else:
+                        yield (
+                            path,
+                            "file" if stat.S_ISREG(mode) else "link" if stat.S_ISLNK(mode) else "special",
+                        )
+        except OSError:
+            yield folder, "special"
 
 
 @contextmanager

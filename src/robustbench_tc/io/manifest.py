@@ -7,13 +7,17 @@ can change its line here too, so this finds what was damaged, and a key or the H
 
 import hashlib
 import os
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import semver
 
 from ..errors import UserError
+from .files import decoded, walk
+
+T = TypeVar("T")
 
 NAME = "manifest.json"
 
@@ -39,6 +43,15 @@ class FileEntry(msgspec.Struct, frozen=True):
 
     bytes: int
     sha256: str
+
+
+def unlike(path: Path, said: FileEntry) -> str:
+    """How a file differs from what is said of it; "" where it does not."""
+    held = entry(path)
+    if held.bytes != said.bytes:
+        return f"{held.bytes:,} bytes instead of {said.bytes:,}"
+    same = held.sha256 == said.sha256
+    return "" if same else f"sha256 {held.sha256[:12]}… instead of {said.sha256[:12]}…"
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -150,44 +163,25 @@ def read(folder: Path) -> Manifest:
         raise UserError(f"{folder} is not a folder: name a release folder")
     if not path.is_file():
         raise UserError(f"{folder} has no {NAME}: it is not a release (`rbtc release` makes one)")
-    return parse(bounded(path), str(path))
-
-
-def parse(data: bytes, where: str) -> Manifest:
-    """A manifest's bytes, read. UserError that names `where` they came from."""
-    try:
-        found = msgspec.json.decode(data, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{where} cannot be read: {error}") from None
+    found = decoded(bounded(path), Manifest, path)
     if found.manifest_version != 1:
         raise UserError(
-            f"{where} is of version {found.manifest_version}: install a newer robustbench-tc to read it"
+            f"{path} is of version {found.manifest_version}: install a newer robustbench-tc to read it"
         )
     if not is_version(found.version):
-        raise UserError(f"{where} cannot be read: {printable(found.version)!r} is not a semantic version")
+        raise UserError(f"{path} cannot be read: {printable(found.version)!r} is not a semantic version")
     return found
 
 
 def contents(folder: Path) -> Contents:
     """Walks the folder without following a link."""
-    files: list[str] = []
-    links: list[str] = []
-    tolerated: list[str] = []
-    left = [folder]
-    while left:
-        with os.scandir(left.pop()) as entries:
-            for found in entries:
-                path = Path(found.path)
-                relative = path.relative_to(folder).as_posix()
-                if found.is_dir(follow_symlinks=False):
-                    left.append(path)
-                elif not found.is_file(follow_symlinks=False) and not _is_cached_blob(folder, path):
-                    links.append(relative)
-                elif is_tolerated(relative):
-                    tolerated.append(relative)
-                else:
-                    files.append(relative)
-    return Contents(tuple(sorted(files)), tuple(sorted(links)), tuple(sorted(tolerated)))
+    files, links, tolerated = list[str](), list[str](), list[str]()
+    for path, kind in sorted(walk(folder)):
+        if kind not in ("file", "folder") and not _is_cached_blob(folder, folder / path):
+            links.append(path)
+        elif kind != "folder":
+            (tolerated if is_tolerated(path) else files).append(path)
+    return Contents(tuple(files), tuple(links), tuple(tolerated))
 
 
 def is_tolerated(path: str) -> bool:
@@ -233,26 +227,30 @@ def data_files(files: dict[str, FileEntry], kind: Kind) -> dict[str, FileEntry]:
 
 def problems(folder: Path) -> list[Problem]:
     """What is not as the folder's own manifest says: bad, missing and surplus files, and links."""
-    manifest = read(folder)
-    found = contents(folder)
-    present = set(found.files)
-    wrong = []
-    for path, expected in sorted(manifest.files.items()):
-        if path not in present:
-            wrong += [] if path in found.links else [Problem("missing", path)]
-            continue
-        actual = entry(folder / path)
-        if actual.bytes != expected.bytes:
-            wrong.append(Problem("bad", path, f"{actual.bytes:,} bytes instead of {expected.bytes:,}"))
-        elif actual.sha256 != expected.sha256:
-            what = f"sha256 {actual.sha256[:12]}… instead of {expected.sha256[:12]}…"
-            wrong.append(Problem("bad", path, what))
-    surplus = present - set(manifest.files) - {NAME, *BESIDE}
-    wrong += [Problem("surplus", path) for path in sorted(surplus)]
+    manifest, found = read(folder), contents(folder)
+    wrong = compared(folder, found, manifest.files, unlike, beside=(NAME, *BESIDE))
     wrong += [Problem("link", path, "a release holds plain files only") for path in found.links]
     if digest(data_files(manifest.files, manifest.kind)) != manifest.data_sha256:
         wrong.append(Problem("bad", NAME, "data_sha256 is not that of its files"))
     return wrong
+
+
+def compared(
+    folder: Path,
+    found: Contents,
+    listed: Mapping[str, T],
+    unlike: Callable[[Path, T], str],
+    beside: Collection[str],
+) -> list[Problem]:
+    """The files of a folder against a list of them; those `beside` may be there without standing in it."""
+    wrong = []
+    for path, said in sorted(listed.items()):
+        if path not in found.files:
+            wrong += [] if path in found.links else [Problem("missing", path)]
+        elif what := unlike(folder / path, said):
+            wrong.append(Problem("bad", path, what))
+    surplus = [path for path in found.files if path not in listed and path not in beside]
+    return wrong + [Problem("surplus", path) for path in surplus]
 
 
 def printable(text: str, length: int = 300) -> str:

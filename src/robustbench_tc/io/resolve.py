@@ -3,11 +3,13 @@
 import logging
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from ..errors import UserError
+from .files import decoded
 from .manifest import NAME, YANKED, printable
 
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
@@ -37,17 +39,14 @@ def yanked_json(yanked: tuple[Yank, ...]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(yanked), indent=1) + b"\n"
 
 
-def read_yanked(path: Path) -> tuple[Yank, ...]:
-    """The withdrawn versions that `yanked.json` lists; none where there is no such file.
+def yanked_of(data: bytes, where: object) -> tuple[Yank, ...]:
+    """The withdrawn versions that the bytes of `yanked.json` list. UserError if it is broken."""
+    return decoded(data, tuple[Yank, ...], where)
 
-    UserError if it is broken.
-    """
-    if not path.is_file():
-        return ()
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Yank, ...])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from None
+
+def read_yanked(path: Path) -> tuple[Yank, ...]:
+    """The withdrawn versions that a `yanked.json` lists; none where there is none. Raises UserError."""
+    return yanked_of(path.read_bytes(), path) if path.is_file() else ()
 
 
 def check_revision(folder: Path, revision: str | None) -> None:
@@ -55,18 +54,15 @@ def check_revision(folder: Path, revision: str | None) -> None:
 
     UserError if `revision` (`v1.0.0`, `1.0.0`) is not the version that the folder's manifest states.
     """
-    if revision is None:
-        return
     version = version_of(folder)
+    if revision is None or revision.removeprefix("v") == version:
+        return
     if version is None:
         raise UserError(
             f"--revision {revision}: {folder} is an unreleased build and has no version: "
             "leave --revision out, or name a release"
         )
-    if revision.removeprefix("v") != version:
-        raise UserError(
-            f"--revision {revision}: {folder} is version {version}: name another folder or revision"
-        )
+    raise UserError(f"--revision {revision}: {folder} is version {version}: name another folder or revision")
 
 
 def version_of(folder: Path) -> str | None:
@@ -90,7 +86,7 @@ def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterabl
         return folder
     if not HUB_ID.fullmatch(name):
         raise UserError(f"no dataset at {name}: give a release folder or a Hub id like org/name")
-    from huggingface_hub import errors, snapshot_download
+    from huggingface_hub import errors, hf_hub_download, snapshot_download
 
     wanted = None if patterns is None else list(patterns)
     try:
@@ -107,7 +103,8 @@ def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterabl
         raise UserError(
             f"{name}: the Hub did not answer ({type(error).__name__}) and no copy is cached"
         ) from None
-    _warn(name, Path(found), _yanked_of(name))
+    with suppress(Exception):  # no list, or nobody to ask: a warning less, never a dataset less
+        _warn(name, Path(found), read_yanked(Path(hf_hub_download(name, YANKED, repo_type="dataset"))))
     return Path(found)
 
 
@@ -118,16 +115,6 @@ def dataset_folder(name: str) -> Path:
         return folder
     repo, _, revision = name.partition("@")
     return resolve_dataset(repo, revision or None, patterns=["*/*.parquet", "*.json", "*.jsonl"])
-
-
-def _yanked_of(repo: str) -> tuple[Yank, ...]:
-    """The withdrawn versions of a dataset on the Hub; none where the Hub does not answer."""
-    from huggingface_hub import hf_hub_download
-
-    try:
-        return read_yanked(Path(hf_hub_download(repo, YANKED, repo_type="dataset")))
-    except Exception:  # there is none, or nobody to ask: a warning less, never a dataset less
-        return ()
 
 
 def _warn(name: str, folder: Path, yanked: Sequence[Yank]) -> None:

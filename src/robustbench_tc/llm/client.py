@@ -19,11 +19,16 @@ import msgspec
 
 from ..errors import UserError
 from ..schema import Json
-from .address import public
-from .endpoint import Endpoint
-from .errors import LLMError, takes_no_tools
+from .endpoint import Endpoint, public
+from .errors import (
+    LLMError,
+    most_tokens,
+    refused,
+    refused_value,
+    takes_no_system,
+    takes_no_tools,
+)
 from .messages import ChatRequest, Completion
-from .refused import most_tokens, refused, refused_value, takes_no_system
 from .store import Store
 from .transport import HttpTransport, Transport
 
@@ -36,9 +41,9 @@ class Stats(msgspec.Struct):
     answered: int = 0
     replayed: int = 0
     retries: int = 0
-    errors: Counter[str] = msgspec.field(default_factory=Counter)
+    errors: dict[str, int] = msgspec.field(default_factory=Counter)
     """Requests that ended without a completion, by code."""
-    retried: Counter[str] = msgspec.field(default_factory=Counter)
+    retried: dict[str, int] = msgspec.field(default_factory=Counter)
     """Attempts that failed and were made again, by code."""
     prompt_tokens: int = 0
     completion_tokens: int = 0

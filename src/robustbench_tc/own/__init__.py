@@ -1,12 +1,12 @@
 """A user's own tools and requests, as his files say them: what `rbtc build --cases` and `rbtc lint` read.
 
-    limits     how large and how deep a file may be
+    files      how large and how deep a file may be, and strict JSON
     tools      tool lists in four shapes (OpenAI, MCP's tools/list, Anthropic, plain JSON) as one
     yaml       YAML 1.2 with line numbers, safe and bounded
-    cases      what a case is
+    cases      what a case is, and what somebody decided about one that was proposed
     read       a cases file as cases
-    review     what somebody decided about cases that a log proposed
-    reviewing  deciding it
+    reviewing  deciding about proposed ones
+    drafting   cases that tools propose
     book       what a dataset of them says beside its rows
     logs       logs of an agent that runs already, as conversations
     lint       what would break before any model is asked

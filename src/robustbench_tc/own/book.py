@@ -8,7 +8,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .limits import LARGE, read_bytes
+from .files import LARGE, read_bytes
 
 NAME = "own.json"
 

@@ -7,7 +7,7 @@ requests as users would. Both come out as proposals of `own.review`: unreviewed 
 import asyncio
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,15 +17,101 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError
 from robustbench_tc.schema import Json, Tool, dumps
 
-from .cases import OwnTool
+from ..eval.score import matchers
+from ..eval.score.matchers import pattern_examples, subschemas
+from .cases import PROBLEM, PROPOSED_BY, OwnTool
+from .files import BYTES, Unreadable, decode_text
 from .gold import declared
-from .json_text import Unreadable, decode_text
-from .limits import BYTES
-from .logs import written
-from .logs.proposals import Proposal, fits, plain
+from .logs.proposals import Proposal, as_json, case_files, fits, plain
 from .read import Checker
-from .review import PROBLEM, PROPOSED_BY
-from .sample_values import Sampler, spelt
+
+DEPTH = 8
+VALUES = 50
+"""Values of one sample, inner ones included."""
+LONGEST = 200
+"""Characters of a stated value; longer ones are ignored."""
+PATTERN = 60
+"""Characters of a pattern for which an example is looked for."""
+PATTERNS = 200
+"""Patterns of one draft for which examples are looked for."""
+
+FORMATS = {
+    "date": "2026-11-24",
+    "date-time": "2026-11-24T09:00:00Z",
+    "time": "09:00:00",
+    "email": "ada@example.com",
+    "uri": "https://example.com/",
+    "uuid": "3f2b8c1e-5d47-4a90-9c6e-0b1a2d3e4f50",
+}
+
+_REPEAT_OF_REPEAT = re.compile(r"[*+}?]\)+[*+{]")
+"""Its examples may grow out of bounds."""
+
+
+class Sampler:
+    """Samples the parameters of tools."""
+
+    def __init__(self) -> None:
+        self._root: Json = None
+        self._left = VALUES
+        self._examples: dict[str, str | None] = {}
+        """By pattern."""
+
+    def arguments(self, schema: dict[str, Json], names: Iterable[str]) -> dict[str, Json]:
+        """A value for each of these parameters of a tool."""
+        self._root, self._left = schema, VALUES
+        properties, _, _ = declared(schema, schema)
+        return {name: self._value(properties.get(name), name, 1) for name in names}
+
+    def _value(self, schema: Json, name: str, depth: int) -> Json:
+        self._left -= 1
+        if (stated := self._stated(schema)) is not None:
+            return stated
+        types = subschemas.types(schema, self._root)
+        properties, required, _ = declared(schema, self._root)
+        if depth < DEPTH and self._left > 0:
+            if properties and types <= {"object"}:
+                return {one: self._value(properties.get(one), one, depth + 1) for one in required[:VALUES]}
+            if "array" in types:
+                return [self._value(subschemas.item_of(schema, 0, self._root), name, depth + 1)]
+        if "string" in types:
+            return self._text(schema, name)
+        least = subschemas.stated(schema, "minimum", self._root)
+        if types & {"integer", "number"} and isinstance(least, int | float):
+            return least
+        return matchers.example({"any": True}, schema, self._root)
+
+    def _stated(self, schema: Json) -> Json:
+        """The first short value that a schema names itself; None without one."""
+        found = [subschemas.stated(schema, word, self._root) for word in ("const", "default", "example")]
+        for word in ("examples", "enum"):
+            values = subschemas.stated(schema, word, self._root)
+            if isinstance(values, list):
+                found += values[:1]
+        return next((one for one in found if one is not None and len(dumps(one)) <= LONGEST), None)
+
+    def _text(self, schema: Json, name: str) -> str:
+        pattern = subschemas.stated(schema, "pattern", self._root)
+        if isinstance(pattern, str) and (found := self._example(pattern)):
+            return found
+        kind = subschemas.stated(schema, "format", self._root)
+        return FORMATS.get(str(kind), f"sample {spelt(name)}")
+
+    def _example(self, pattern: str) -> str | None:
+        if pattern not in self._examples:
+            if len(self._examples) == PATTERNS or len(pattern) > PATTERN or _REPEAT_OF_REPEAT.search(pattern):
+                return None
+            try:
+                self._examples[pattern] = pattern_examples.example(pattern)
+            except ValueError:  # RE2 has no form for it: the tool may still be right
+                self._examples[pattern] = None
+        return (self._examples[pattern] or "")[:LONGEST]
+
+
+def spelt(name: str) -> str:
+    """A name as words: `customer_id` and `customerId` as `customer id`."""
+    return re.sub(r"[\W_]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)).strip().lower()[:LONGEST]
+
 
 TOOLS = 1_000
 """Tools of one draft."""
@@ -119,7 +205,7 @@ def make(
         if (why := checker.problem(case)) is not None:
             case[PROBLEM] = " ".join(why.split())[:300]
         cases.append(case)
-    files = written.files(names, cases, BYTES, NOTE)
+    files = case_files(names, cases, BYTES, NOTE)
     drafted = Drafted(
         files=tuple(files),
         tools=len(listed),
@@ -143,7 +229,7 @@ def _from_schema(tool: OwnTool, sampler: Sampler) -> Iterator[Proposal]:
     head: Proposal = {PROPOSED_BY: "draft"}
     for names in dict.fromkeys((needed, every)):
         values = sampler.arguments(schema, names)
-        stated = "; ".join(f"{spelt(one)}: {written.value(value)}" for one, value in values.items())
+        stated = "; ".join(f"{spelt(one)}: {as_json(value)}" for one, value in values.items())
         call = {"call": name, "arguments": {one: plain(value) for one, value in values.items()}}
         yield head | {"request": f"{about} {stated}".strip()[:REQUEST], "expect": [call]}
     if needed:

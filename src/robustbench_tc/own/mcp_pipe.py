@@ -18,7 +18,7 @@ from mcp_types import JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .limits import BYTES
+from .files import BYTES
 
 Streams = tuple[Any, Any]
 """What the SDK's client reads messages from, and writes them to."""

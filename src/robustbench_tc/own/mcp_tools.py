@@ -15,7 +15,7 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Json
 
 from .cases import OwnTool
-from .limits import BYTES
+from .files import BYTES
 from .tools import parse_tools
 
 if TYPE_CHECKING:

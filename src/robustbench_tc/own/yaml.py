@@ -1,4 +1,5 @@
-"""YAML 1.2 as data with line numbers: safe, bounded, read from the parser's events without recursion.
+"""YAML 1.2 as data with line numbers: safe, bounded, read from the parser's events without recursion; and
+readers of a file's fields, whose errors name the file, the line, and what to write.
 
 The scalars are those of the 1.2 core schema: `yes`, `on`, `1:30` and `2026-11-21` are texts, `012` is 12,
 `0o14` is 12. JSON is YAML. Refused, each with its line: keys given twice or that are no texts, a second
@@ -7,6 +8,8 @@ document, tags but `!!str`, more than `NODES` values or `DEPTH` levels.
 
 import math
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import msgspec
@@ -15,7 +18,7 @@ import yaml
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .limits import DEPTH
+from .files import DEPTH
 
 NODES = 5_000_000
 """Values in all, those that aliases repeat included."""
@@ -57,6 +60,57 @@ def node(value: Json, line: int = 1) -> Node:
     return Node([node(one, line) for one in value] if isinstance(value, list) else value, line)
 
 
+class Fields:
+    """Readers of one file's fields."""
+
+    def __init__(self, where: str) -> None:
+        """`where` names the file in errors."""
+        self.where = where
+
+    def fail(self, line: int, said: str) -> NoReturn:
+        """Raises UserError, in one line: names may hold line ends."""
+        raise UserError(f"{self.where}:{line}: {' '.join(said.split())}")
+
+    def require(self, holds: object, line: int, said: str) -> None:
+        """`fail` where something does not hold."""
+        if not holds:
+            self.fail(line, said)
+
+    def mapping(self, node: Node, what: str, known: Sequence[str]) -> dict[str, Node]:
+        """The entries of a mapping that has none but the known keys."""
+        if not isinstance(node.value, dict):
+            self.fail(node.line, f"{what} must be a mapping with the keys {', '.join(known)}")
+        for key in node.value:
+            if key not in known:
+                near = get_close_matches(key, known, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                self.fail(node.keys[key], f"unknown key {key[:60]!r} of {what}: {hint}")
+        return node.value
+
+    def text(self, node: Node, what: str) -> str:
+        """A text that is not empty."""
+        if not isinstance(node.value, str) or not node.value.strip():
+            self.fail(node.line, f"{what!r} must be a text that is not empty; put it into quotes")
+        return node.value
+
+    def flag(self, node: Node | None, what: str) -> bool:
+        """True or false; false where there is none."""
+        if node is not None and not isinstance(node.value, bool):
+            self.fail(node.line, f"{what!r} must be true or false")
+        return node is not None and bool(node.value)
+
+    def version(self, top: dict[str, Node], line: int) -> None:
+        """Refuses a file whose `version` is not 1."""
+        version = top.get("version")
+        if version is None:
+            self.fail(line, "'version' is missing; write version: 1")
+        self.require(
+            version.value == 1 and not isinstance(version.value, bool),
+            version.line,
+            "this version is not known; write version: 1",
+        )
+
+
 def load(data: bytes, where: str) -> Node:
     """The one document of a YAML text. `where` names the file in errors."""
     try:
@@ -80,16 +134,13 @@ def load(data: bytes, where: str) -> Node:
         raise UserError(f"{where}: not YAML: an escape or a number that cannot be read") from None
 
 
-class _Reader:
+class _Reader(Fields):
     """Puts events together; the containers that are still open lie on a stack."""
 
     def __init__(self, where: str) -> None:
-        self.where = where
+        super().__init__(where)
         self.anchors: dict[str, Node | None] = {}
         """None: the anchor's value is not finished, so an alias to it would contain itself."""
-
-    def fail(self, line: int, said: str) -> NoReturn:
-        raise UserError(f"{self.where}:{line}: {said}")
 
     def read(self, text: str) -> Node:
         root: Node | None = None
@@ -184,7 +235,8 @@ class _Reader:
             self.fail(line, f"{text} cannot be sent as JSON; write a number, or put it into quotes")
         if _FLOAT.fullmatch(text):
             value = float(text)
-            if math.isinf(value):
-                self.fail(line, f"the number {text[:20]} is beyond what JSON readers hold")
+            self.require(
+                not math.isinf(value), line, f"the number {text[:20]} is beyond what JSON readers hold"
+            )
             return value
         return text

@@ -7,7 +7,6 @@ completed in the same way.
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,57 +17,46 @@ import msgspec
 from robustbench_tc.schema import Json
 
 from . import rewrite
-from .journal import Kept, Replaced, kept_lines
-from .plan import Fault, Plan, Refused, Session
-from .rewrite import NotTheCase, Offer, offer
+from .journal import Called, Kept, Replaced, kept_lines
+from .plan import Fault, Plan, Session
+from .rewrite import Chat, NotTheCase, Offer, offer
 from .scenes import Scene, inside, of_turn
 
-MOST = 20_000
-"""Replies that are remembered; the oldest are forgotten."""
 MOST_BYTES = 2**27
+"""Of what is remembered; what was not asked for longest is forgotten."""
+OVERHEAD = 1_000
+"""Bytes that each reply takes beside its text."""
 
 
 class Held:
-    """What the agent never saw, by session and conversation."""
+    """What the agent never saw, by conversation."""
 
     def __init__(self, journal: Path | None = None) -> None:
         """`journal`: of the doors of before, whose conversations go on."""
-        self._kept: OrderedDict[bytes, tuple[int, Kept | None]] = OrderedDict()
-        """With its size; None: an earlier door knew something that its journal does not hold."""
+        self._kept: dict[bytes, tuple[int, Kept]] = {}
+        """With its size; the oldest first."""
         self._bytes = 0
-        for one in () if journal is None else kept_lines(journal):
-            if one.kept is not None or one.too_long:
-                self.put(bytes.fromhex(one.key or ""), one.kept)
-            else:
-                self.forget(bytes.fromhex(one.key or ""))
+        for line in () if journal is None else kept_lines(journal):
+            self.put(line.key or b"", line.kept)
 
-    def put(self, key: bytes, kept: Kept | None) -> None:
-        """Remembers what belongs before and into the reply to the conversation of that key."""
-        self.forget(key)
-        size = len(json.dumps(msgspec.to_builtins(kept)))
-        self._kept[key] = size, kept
-        self._bytes += size
-        while len(self._kept) > MOST or self._bytes > MOST_BYTES:
-            self.forget(next(iter(self._kept)))
+    def put(self, key: bytes, kept: Kept | None) -> bool:
+        """Remembers what belongs before and into the reply to the conversation of that key; None where it got
+        another reply, to which nothing does. Whether there is something new to know."""
+        size, before = self._kept.pop(key, (0, None))
+        self._bytes -= size
+        if kept is not None:
+            size = OVERHEAD + len(json.dumps(msgspec.to_builtins(kept)))
+            self._kept[key] = size, kept
+            self._bytes += size
+        while self._bytes > MOST_BYTES:
+            self._bytes -= self._kept.pop(next(iter(self._kept)))[0]
+        return before is not None or kept is not None
 
     def get(self, key: bytes) -> Kept | None:
-        """What belongs to the reply that followed the conversation of that key. Raises Refused."""
-        if key not in self._kept:
-            return None
-        self._kept.move_to_end(key)
-        _, kept = self._kept[key]
-        if kept is None:
-            raise Refused(
-                "the door was started again within this conversation, and what it had answered there is "
-                "too long for its journal: begin the conversation again"
-            )
-        return kept
-
-    def forget(self, key: bytes) -> bool:
-        """Nothing belongs there: the conversation got another reply. Whether something did."""
-        there = key in self._kept
-        self._bytes -= self._kept.pop(key, (0, None))[0]
-        return there
+        """What belongs to the reply that followed the conversation of that key."""
+        if key in self._kept:
+            self._kept[key] = self._kept.pop(key)  # as the newest
+        return self._kept.get(key, (0, None))[1]
 
 
 def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[bytes]:
@@ -78,17 +66,6 @@ def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[by
     for message in messages:
         digest.update(b"\n" + json.dumps(message, sort_keys=True).encode())
         yield digest.digest()
-
-
-Chat = dict[str, Json]
-
-
-class Call(NamedTuple):
-    """A call of the model's."""
-
-    id: str
-    name: str
-    arguments: str
 
 
 @dataclass
@@ -115,15 +92,15 @@ class Conversation:
     @property
     def called(self) -> list[str]:
         """The tools of all its calls, by the agent's names where it has one."""
-        return [*self.before, *(self._own(call) or call.name for calls in self._calls() for call in calls)]
+        return [*self.before, *(self._own(call) or call["name"] for calls in self._calls() for call in calls)]
 
-    def _calls(self) -> list[list[Call]]:
+    def _calls(self) -> list[list[Called]]:
         """The calls of each message of the turn."""
         turn = enumerate(self.messages[self.start :], self.start)
         return [[] if place in self.refused else calls_of(message) for place, message in turn]
 
-    def _own(self, call: Call) -> str | None:
-        return self.offer.meant(call.name, call.arguments).own
+    def _own(self, call: Called) -> str | None:
+        return self.offer.meant(call["name"], call["arguments"]).own
 
     def faulted(self, plan: Plan, session: Session) -> tuple[list[Chat], list[Replaced], list[Replaced]]:
         """The messages with faults in place of results; which results of the last calls were replaced, and
@@ -132,7 +109,7 @@ class Conversation:
         replaced: list[Replaced] = []
         spared: list[Replaced] = []
         number, batch = len(self.before), 0
-        waiting: dict[str, tuple[Call, str | None, Fault | None]] = {}
+        waiting: dict[str, tuple[Called, str | None, Fault | None]] = {}
         """Of the last calls: the agent's name of the tool, and what the result meets."""
         turns = enumerate(zip(self.messages[self.start :], self._calls(), strict=True), self.start)
         for place, (message, calls) in turns:
@@ -140,8 +117,8 @@ class Conversation:
                 batch, waiting = batch + bool(calls), {}
             for call in calls:
                 own, number = self._own(call), number + 1
-                fault = self.scene.met(plan, session, batch, number, own or call.name)
-                waiting.setdefault(call.id, (call, own, fault))
+                fault = self.scene.met(plan, session, batch, number, own or call["name"])
+                waiting.setdefault(call["id"], (call, own, fault))
             if message.get("role") != "tool" or str(message.get("tool_call_id")) not in waiting:
                 continue
             call, own, fault = waiting[str(message["tool_call_id"])]
@@ -154,16 +131,16 @@ class Conversation:
                 continue
             if batch == turn:
                 label = "no_effect" if own is None else "after_effect"
-                met = Replaced(call=call.id, tool=own or call.name, kind=fault.kind, label=label)
+                met = Replaced(call=call["id"], tool=own or call["name"], kind=fault.kind, label=label)
                 (spared if spares else replaced).append(met)
         return out, replaced, spared
 
 
-def calls_of(message: Mapping[str, Json]) -> list[Call]:
+def calls_of(message: Mapping[str, Json]) -> list[Called]:
     """The calls of an assistant's message that can be read."""
     calls = message.get("tool_calls") if message.get("role") == "assistant" else None
     return [
-        Call(str(raw.get("id")), name, str(raw["function"].get("arguments") or ""))
+        Called(id=str(raw.get("id")), name=name, arguments=str(raw["function"].get("arguments") or ""))
         for raw in (calls if isinstance(calls, list) else ())
         if isinstance(name := inside(raw, "function", "name"), str)
     ]
@@ -175,13 +152,11 @@ def conversation(
     session: Session,
     plan: Plan,
     remembered: Held,
-    *,
-    flat: bool = False,
 ) -> Conversation:
     """The agent's request as the model has to see it, results of its last turn not yet faulted.
 
     `scenes`: of the case's turns; each begins where the conversation holds its words, and what stands before
-    them stays as the model saw it then. Raises NotTheCase and Refused.
+    them stays as the model saw it then. Raises NotTheCase.
     """
     messages: list[Chat] = body["messages"]
     tools = body.get("tools") or ()
@@ -192,12 +167,12 @@ def conversation(
     refused = frozenset[int]()
     for number, scene in enumerate(scenes):
         try:
-            offered = offer(tools, scene, flat=flat)
+            offered = offer(tools, scene)
         except NotTheCase as error:
             if number == 0:
                 raise
             scene = scene.unperturbed(str(error))
-            offered = offer(tools, scene, flat=flat)
+            offered = offer(tools, scene)
         shown = scene.shown
         clean, row = (scene.clean, shown) if number == 0 else (of_turn(scene.clean), of_turn(shown))
         begun, taken = rewrite.as_in_row(messages[begin:], clean, clean if scene.clean is shown else row)
@@ -222,20 +197,20 @@ def _followed(
     defence answered. `keys`: before each message."""
     found: list[Chat] = []
     refused: set[int] = set()
-    waiting: tuple[Json, ...] = ()
+    waiting: list[Json] = []
     for message, here in zip(messages, keys, strict=False):
         if waiting and message.get("role") != "tool":
             found += waiting
-            waiting = ()
+            waiting = []
         kept = remembered.get(here) if message.get("role") == "assistant" else None
         if kept is None:
             found.append(_named(message, offered))
             continue
         refused |= {len(found) + place for place in kept.refused}
         found += kept.before
-        same = kept.reply is not None and tuple(call.id for call in calls_of(message)) == kept.calls
+        same = kept.reply is not None and [call["id"] for call in calls_of(message)] == kept.calls
         found.append(dict(kept.reply) if same else _named(message, offered))
-        waiting = kept.answers if same else ()
+        waiting = kept.answers if same else []
     return [*found, *waiting], refused
 
 
@@ -298,15 +273,12 @@ def split(message: Chat, offered: Offer) -> Split:
     return Split(shown, said, answers, kept, tuple(sent))
 
 
-def keep(held: Held, asked: Conversation, began: int, last: Split) -> tuple[bytes, Kept | None] | None:
-    """Remembers what the agent does not see of a reply, or that there is no such thing any more; returned is
-    what a journal has to hold of it. `began`: messages when the agent's request came."""
-    before = tuple(asked.messages[began:])
+def kept_of(asked: Conversation, began: int, last: Split) -> Kept | None:
+    """What the agent does not see of a reply, and of those before it that the door has answered; None for
+    nothing. `began`: messages when the agent's request came."""
+    before = asked.messages[began:]
     if not before and not last.changed:
-        return (asked.key, None) if held.forget(asked.key) else None
+        return None
     reply = last.reply if last.changed else None
-    answers = tuple(last.answers)
-    refused = tuple(sorted(place - began for place in asked.refused if place >= began))
-    kept = Kept(before=before, reply=reply, calls=last.sent, answers=answers, refused=refused)
-    held.put(asked.key, kept)
-    return asked.key, kept
+    refused = sorted(place - began for place in asked.refused if place >= began)
+    return Kept(before, reply, list(last.sent), last.answers, refused)

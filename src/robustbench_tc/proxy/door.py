@@ -1,35 +1,57 @@
-"""The LLM door: a relay that carries out a plan."""
+"""The LLM door: a relay that carries out a plan, each request of the agent's until its reply has gone out,
+whole or in pieces.
 
+A reply whose calls all mean to the agent what the model wrote passes as it comes, byte by byte; else its
+calls are rewritten, and those that are not for the agent are answered here.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from aiohttp import web
+from aiohttp import ClientResponse, web
+from msgspec.structs import replace
 
-from robustbench_tc import sources
+from robustbench_tc import schema, sources
+from robustbench_tc.eval.defend import chain as defences
+from robustbench_tc.eval.record import Answer
+from robustbench_tc.llm.errors import from_status
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
-from . import rewrite
-from .chat import Chat, Held
-from .dialect import ChatCompletions
-from .exchange import Dialect, Handling
-from .journal import Exchange, Journal, Opened, digest
-from .plan import Plan, Session, check
-from .relay import SILENCE_S, Relay, session_of
-from .responses import Responses
-from .rewrite import NOT_EXPRESSIBLE, name_of
-from .scenes import TOOLS_UNREAD, Scene, Scenes, tool_of
-from .upstream import secrets_of
+from . import chat, rewrite
+from .chat import Held, Split
+from .dialects import ChatCompletions, ChatStream, Responses, ResponsesStream, Said
+from .journal import LEFT, Called, Exchange, Journal
+from .plan import Plan, Refused, Session, check
+from .relay import (
+    OURS,
+    SILENCE_S,
+    THEIRS,
+    Budget,
+    Relay,
+    UpstreamError,
+    broken_off,
+    error_of,
+    passed,
+    secrets_of,
+    session_of,
+)
+from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, offer, text_of, tools_of
+from .scenes import TOOLS_UNREAD, Scene, Scenes, loaded
+from .sse import END, MOST, Parts, event_data, event_of
+
+Dialect: TypeAlias = ChatCompletions | Responses
 
 DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
 """What a plan is carried out in, by its path; anything else passes as it came."""
 
 OTHER_APIS = frozenset({"/completions", "/messages"})
 """Where models are asked, too; those requests pass as they came, and the journal says so."""
-
-MOST_SAID = 100
-"""Lines to the user."""
 
 
 class Door(Relay):
@@ -52,13 +74,12 @@ class Door(Relay):
         check(plan, tools=False)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        opened = Opened.of(plan, fingerprint, journal)
-        self.journal = Journal(journal, opened, by=digest(self.upstream.url))
+        self.journal = Journal(journal, plan, fingerprint=fingerprint, server=(self.url,))
         self.held = Held(journal)
         self._say = say
         self._said: set[str] = set()
         self._cases = sorted({row.clean_id.removeprefix(f"{sources.OWN}__") for row in rows})
-        self.refuses_duplicates = False
+        self.refuses_equal_names = False
         """Whether the server does not take two tools of one name: none is sent then."""
 
     async def close(self) -> None:
@@ -70,52 +91,298 @@ class Door(Relay):
     ) -> web.StreamResponse:
         session = session_of(request, name, self.plan, "base URL …/s/<case>.<repeat>/v1")
         dialect = DIALECTS.get(bare := path.partition("?")[0])
-        if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
-            code = self.scenes.code(session)  # a model is asked, and nothing happens to it
-            self.note(request, session, type=code, skipped="path_is_not_perturbed")
         if self.plan.idle or request.method != "POST" or dialect is None:
+            if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
+                code = self.scenes.code(session)  # a model is asked, and nothing happens to it
+                self.note(request, Exchange.of(session, type=code, skipped="path_is_not_perturbed"))
             return await self.passed_on(request, path, body)
         return await Handling(self, dialect, request, session, path, body).run()
 
-    def note(self, request: web.Request, session: Session, **said: Any) -> None:
-        """A line of the journal, and what the user should know of it."""
-        line = Exchange.of(session, said.pop("number", None) or self.journal.number(str(session)), **said)
+    def note(self, request: web.Request, line: Exchange) -> None:
+        """A line of the journal, and what the user should know of it, once for each kind of thing."""
         self.journal.write(line, secrets_of(request.headers, request.rel_url.raw_query_string))
         if line.status in (401, 403, 404):  # what the server says stays in the journal: it may quote a key
-            self.say_once(
+            self._tell(
                 str(line.status),
                 f"the server answers {line.status}: --upstream has to end where /chat/completions begins, "
                 "as a rule in /v1, and the door adds no key: give the key to the agent",
             )
+        if line.status in (502, 504):
+            self._tell(str(line.status), f"a request failed: {line.error or line.status}")
         if line.skipped not in (None, "no_such_row"):  # a type that does not apply to the case is no mistake
             why = line.skipped.replace("_", " ")
             if line.skipped == "unknown_case":
-                near = get_close_matches(session.case, self._cases, n=1, cutoff=0.5) or self._cases[:1]
-                why += "".join(f"; did you mean {case}?" for case in near)
-            self.say_once(line.skipped, f"session {session}: {why}; the request passes unchanged")
+                case = line.session.rpartition(".")[0]
+                near = get_close_matches(case, self._cases, n=1, cutoff=0.5) or self._cases[:1]
+                why += "".join(f"; did you mean {one}?" for one in near)
+            self._tell(line.skipped, f"session {line.session}: {why}; the request passes unchanged")
 
-    def say_once(self, kind: str, line: str) -> None:
-        """A line to the user, if none of its kind was said."""
-        if kind not in self._said and len(self._said) < MOST_SAID:
+    def _tell(self, kind: str, said: str) -> None:
+        if kind not in self._said:
             self._said.add(kind)
-            self._say(f"{' '.join(line.split())} (said once; the journal has all)")
+            self._say(f"{' '.join(said.split())} (said once; the journal has all)")
 
-    def scenes_of(self, session: Session, body: Chat, flat: bool, reason: str | None = None) -> list[Scene]:
+    def scenes_of(self, session: Session, body: Chat, reason: str | None = None) -> list[Scene]:
         """What the session gets in this request, and in the further turns of its case. `reason`: why the
         request goes on without its type."""
-        said = rewrite.texts(body["messages"])
         try:
-            functions = [raw for raw in body.get("tools") or () if name_of(raw, flat) is not None]
-            tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)
+            tools = rewrite.tools_of(body.get("tools") or ())
         except ValueError:
             reason, tools = TOOLS_UNREAD, ()
-        first = self.scenes.of(session, said, tools, reason)
-        if reason is None and self._is_refused(first):
-            first = self.scenes.of(session, said, tools, NOT_EXPRESSIBLE)
-        later = [] if reason else self.scenes.later(session)
-        return [first, *(one.unperturbed(NOT_EXPRESSIBLE) if self._is_refused(one) else one for one in later)]
+        scenes = [self.scenes.of(session, rewrite.texts(body["messages"]), tools, reason)]
+        if reason is None:
+            scenes += self.scenes.later(session)
+        if self.refuses_equal_names:
+            scenes = [one.unperturbed(NOT_EXPRESSIBLE) if one.repeats_names else one for one in scenes]
+        return scenes
 
-    def _is_refused(self, scene: Scene) -> bool:
-        """Whether the provider takes no such tools."""
-        names = [tool.name for tool in scene.shown.tools]
-        return self.refuses_duplicates and scene.row is not scene.clean and len(set(names)) < len(names)
+
+ASKED_AGAIN = 3
+"""How often the door answers a reply of calls that do not go out, and asks on."""
+
+
+class Handling:
+    """One request of the agent's, until its reply has gone out."""
+
+    def __init__(
+        self, door: "Door", dialect: Dialect, request: web.Request, session: Session, path: str, raw: bytes
+    ) -> None:
+        """Raises Refused."""
+        if request.headers.get("Content-Encoding", "identity") != "identity":
+            raise Refused("a compressed body is not supported: send it as it is")
+        body = loaded(raw)
+        if not isinstance(body, dict):
+            raise Refused("the body has to be a JSON object")
+        if not isinstance(body.get("tools") or [], list):
+            raise Refused("'tools' has to be a list")
+        self.door, self.dialect, self.request, self.session = door, dialect, request, session
+        self.path, self.raw, self.body = path, raw, dialect.read(body)
+        self.budget = Budget(MOST)
+        self.usage: dict[str, int] = {}
+        model = body.get("model")
+        self.line = Exchange.of(session, model=model if isinstance(model, str) else None)
+        """The journal's."""
+        self.begin()
+
+    def begin(self) -> None:
+        """The conversation of the session's scenes; of the request as it came, where that is not about its
+        case. Raises Refused."""
+        door, line = self.door, self.line
+
+        def asked_of(scenes: Sequence[Scene]) -> chat.Conversation:
+            return chat.conversation(self.body, scenes, self.session, door.plan, door.held)
+
+        try:
+            self.asked = asked_of(door.scenes_of(self.session, self.body))
+        except NotTheCase as error:
+            self.asked = asked_of(door.scenes_of(self.session, self.body, str(error)))
+        self.scene, self.began = self.asked.scene, len(self.asked.messages)
+        line.type, line.row, line.skipped = self.scene.code, self.scene.put, self.scene.skipped
+        line.turn = self.asked.turn
+        self._defence = self._asking()
+
+    def _asking(self) -> defences.Asking | None:
+        """The defences at work, where one of them may answer the reply and ask on; else None."""
+        chain = self.scene.defences
+        asks = [one.code for one in chain if one.requests]
+        if not asks or self.scene.skipped == TOOLS_UNREAD:
+            return None
+        if isinstance(self.dialect, Responses) and self.body.get("stream") is True:
+            raise Refused(f"--defend {asks[0]} looks at whole replies: ask without 'stream' here")
+        # Each sees the tools as those before it leave them.
+        offered = offer(self.body.get("tools") or (), self.scene._replace(defences=()))
+        row = replace(
+            self.scene.row,
+            messages=(schema.Message("user", ""),),  # the tools alone matter
+            tools=tools_of(offered.entries),
+            injected_error=None,
+        )
+        asking = defences.reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
+        next(asking)  # the request that the model is asked anyway
+        return asking
+
+    async def run(self) -> web.StreamResponse:
+        """The reply to the agent; the journal has its line in any case."""
+        try:
+            reply = await self._reply()
+            self.line.status = reply.status
+            return reply
+        except UpstreamError as error:
+            self.line.status, self.line.error = error.status, str(error)
+            raise
+        except asyncio.CancelledError:
+            self.line.status, self.line.error = LEFT, "the agent left before its reply was whole"
+            raise
+        finally:  # aiohttp ends a stream after this
+            self.door.note(self.request, self.line)
+
+    # Asking
+
+    def _asked(self) -> bytes:
+        """The request as the model gets it."""
+        messages, replaced, spared = self.asked.faulted(self.door.plan, self.session)
+        self.line.replaced += [one for one in replaced if one not in self.line.replaced]
+        self.line.spared += [one for one in spared if one not in self.line.spared]
+        offered = self.asked.offer
+        body = {**self.body, "messages": messages}
+        if offered.entries or self.body.get("tools") is not None:
+            body["tools"] = offered.entries
+        if body == self.body and offered.is_plain:
+            return self.raw
+        if isinstance(choice := body.get("tool_choice"), dict):
+            body["tool_choice"] = offered.chosen(choice)
+        return json.dumps(self.dialect.write(body)).encode()
+
+    async def _ask(self) -> ClientResponse:
+        headers = passed(self.request.headers, OURS)
+        headers["Accept-Encoding"] = "identity"
+        found = await self.door.ask("POST", self.path, headers, self._asked())
+        if found.headers.get("Content-Encoding", "identity") != "identity":
+            found.close()
+            raise UpstreamError("the server compresses its replies although it was asked not to")
+        return found
+
+    # The reply
+
+    async def _reply(self) -> web.StreamResponse:
+        """The reply, whole or in pieces, as the server sends it."""
+        if not self.asked.offer.is_plain or self._defence is not None:
+            return await self._rewritten()
+        kept = bytearray()  # as it is, read all the same for the journal
+        reply = await self.door.passed_on(self.request, self.path, self._asked(), kept)
+        self.line.error = error_of(loaded(kept)) or None
+        said = self.dialect.said(loaded(kept))
+        if said is None:
+            stream = self.dialect.stream(self.asked.offer)
+            for event in END.split(kept):
+                list(stream.feed(loaded(event_data(event))))
+            said = stream.said()
+        if said is not None:
+            self._taken(said, ASKED_AGAIN)
+        return reply
+
+    async def _rewritten(self) -> web.StreamResponse:
+        """The reply in the agent's names, one after the other until one goes out."""
+        out: web.StreamResponse | None = None
+        body = b""
+        split: Split | None = None
+        stream = self.dialect.stream(self.asked.offer)
+        try:
+            for again in range(ASKED_AGAIN + 1):
+                found = await self._ask()
+                if _is_stream(found):
+                    if out is None:
+                        out = web.StreamResponse(headers=passed(found.headers, THEIRS))
+                        await out.prepare(self.request)
+                    await self._pieces(found, stream, out)
+                    said = stream.said()
+                else:
+                    body = await self.door.whole(found, self.budget)
+                    if out is None and self._goes_on_without_equal_names(found.status, body):
+                        return await self._reply()
+                    said = self.dialect.said(loaded(body)) if found.status == 200 and out is None else None
+                if said is None or (split := self._taken(said, again)) is not None:
+                    break
+                stream.again()
+            if out is None:
+                return self._whole(found, body, split)
+            if split is None:
+                raise UpstreamError(error_of(loaded(body)) or "the server's stream ended before its reply")
+            for chunk in stream.end(split, self.usage if len(self.line.replies) > 1 else {}):
+                await out.write(event_of(chunk))
+            await out.write(self.dialect.done)
+        except UpstreamError:
+            if out is None:
+                raise
+            broken_off(self.request)  # a stream that has begun can only end
+        return out
+
+    def _goes_on_without_equal_names(self, status: int, body: bytes) -> bool:
+        """Gives up the session's type where the server refuses it for two tools of one name. Whether that
+        helps: the agent itself may send two."""
+        if status not in (400, 422) or not self.asked.offer.repeats_names:
+            return False
+        said = loaded(body) or body[:2000].decode(errors="replace")
+        if from_status(status, said, {}, with_tools=True, now=0.0).code != "duplicate_tools":
+            return False
+        self.door.refuses_equal_names = True
+        self.begin()
+        return not self.asked.offer.repeats_names
+
+    def _whole(self, found: ClientResponse, body: bytes, split: Split | None) -> web.Response:
+        headers = passed(found.headers, THEIRS)
+        self.line.error = error_of(loaded(body)) or None
+        if split is None or (not split.changed and not self.asked.messages[self.began :]):
+            return web.Response(status=found.status, headers=headers, body=body)
+        parsed = self.dialect.reply(loaded(body), split)
+        if isinstance(parsed.get("usage"), dict):
+            parsed["usage"] = {**parsed["usage"], **self.usage}
+        return web.Response(headers=headers, body=json.dumps(parsed).encode())
+
+    async def _pieces(
+        self, found: ClientResponse, stream: ChatStream | ResponsesStream, out: web.StreamResponse
+    ) -> None:
+        """Passes on what of a reply goes out before its end; an event that is not changed as it came."""
+        async with found:
+            async for event in Parts(partial(self.door.piece, found, self.budget)):
+                said = event_data(event)
+                value = loaded(said)
+                if not said:
+                    await out.write(event)
+                for chunk in stream.feed(value):
+                    await out.write(event if chunk == value else event_of(chunk))
+
+    def _taken(self, said: Said, again: int) -> Split | None:
+        """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
+        found = chat.split(said.message, self.asked.offer)
+        calls = chat.calls_of(found.reply)
+        if again < ASKED_AGAIN and (results := self._answered(calls)) is not None:
+            self.asked.refused |= {len(self.asked.messages)}
+            self.asked.messages.append(found.reply)
+            for call, text in zip(calls, results, strict=True):
+                self.line.held.append({"id": call["id"], "name": call["name"], "answer": text})
+                self.asked.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+            return None
+        in_row = self.asked.offer.in_row
+        named = [Called({**call, "name": in_row.get(call["name"], call["name"])}) for call in calls]
+        self.line.replies.append(
+            {
+                "text": text_of(found.reply.get("content")),
+                "tool_calls": named or None,
+                "finish_reason": said.finish if isinstance(said.finish, str) else None,
+            }
+        )
+        self.line.held += found.held
+        for name, number in said.usage.items() if isinstance(said.usage, dict) else ():
+            if isinstance(number, int) and not isinstance(number, bool):
+                self.usage[name] = self.usage.get(name, 0) + number
+        # With nothing for the agent to do, or to read, the door answers.
+        if found.sent or not found.held or again == ASKED_AGAIN:
+            kept = chat.kept_of(self.asked, self.began, found)
+            if self.door.held.put(self.asked.key, kept):
+                self.line.key, self.line.kept = self.asked.key, kept
+            return found
+        self.asked.messages += [found.reply, *found.answers]
+        return None
+
+    def _answered(self, calls: Sequence[Called]) -> Sequence[str] | None:
+        """What a defence answers the calls of a reply with, before it asks on; None: the reply goes on."""
+        if self._defence is None or not calls:
+            return None
+        try:
+            request = self._defence.send(
+                Answer(id=self.scene.row.id, repeat=0, number=1, status="ok", tool_calls=list(calls))
+            )
+        except StopIteration:
+            self._defence = None
+            return None
+        return request.turns[-1].results
+
+
+def _calls(answer: Answer) -> tuple[schema.Call, ...]:
+    given = ((one["name"], loaded(one["arguments"])) for one in answer.tool_calls or ())
+    return tuple(schema.Call(name, said if isinstance(said, dict) else {}) for name, said in given)
+
+
+def _is_stream(found: ClientResponse) -> bool:
+    return found.status == 200 and found.content_type == "text/event-stream"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,9 +13,9 @@ import numpy as np
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.stats.intervals import shares
 from robustbench_tc.option import Tell, silent
+from robustbench_tc.own.logs.chat import Conversation
 from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
-from robustbench_tc.own.logs.types import Conversation
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json
 from robustbench_tc.shown import Part, Table
@@ -33,66 +33,62 @@ class Kind(NamedTuple):
     name: str
     plan: str | None
     """The plan's kind that it becomes; None: a door has none."""
-    same: tuple[str, ...]
+    words: str
+    same: tuple[str, ...] = ()
     """Other kinds of the plan that a log cannot tell from it."""
-    words: re.Pattern[str]
-
-
-def _kind(name: str, plan: str | None, words: str, *same: str) -> Kind:
-    return Kind(name, plan, same, re.compile(words, re.IGNORECASE))
 
 
 KINDS = (
-    _kind(
+    Kind(
         "rate limit",
         "transient_rate_limit",
         r"\b429\b|rate.?limit|too many requests|quota (?:exceeded|exhausted)|throttl",
     ),
-    _kind(
+    Kind(
         "credentials refused",
         "transient_auth_error",
         r"\b40[13]\b|unauthori[sz]ed|forbidden|(?:access|permission) denied|not authenticated"
         r"|(?:invalid|expired|missing|wrong) (?:api.?key|credentials?|(?:access )?token)"
         r"|credentials are (?:invalid|expired)",
     ),
-    _kind(
+    Kind(
         "time-out",
         "transient_timeout",
         r"\b(?:408|504)\b|time[ds]?[ -]?out|deadline exceeded|took too long",
-        "timeout_after_effect",
+        ("timeout_after_effect",),
     ),
-    _kind(
+    Kind(
         "server error",
         "transient_server_error",
         r"\b50[0-35-9]\b|internal (?:server )?error|bad gateway|service (?:is )?unavailable|overloaded"
         r"|temporarily unavailable",
     ),
-    _kind(
+    Kind(
         "no connection",
         "transient_server_error",
         r"connection (?:was )?(?:refused|reset|aborted|closed|error|failed)|network (?:is )?error"
         r"|unreachable|econn\w+|broken pipe|name resolution|could not connect",
     ),
-    _kind(
+    Kind(
         "schema changed",
         "transient_schema_drift",
         r"schema validation|(?:does|did) not match (?:the |its )?(?:\w+ ){0,4}schema"
         r"|(?:extra|unexpected) fields?",
     ),
-    _kind(
+    Kind(
         "answer broken",
         "transient_malformed_response",
         r"malformed|(?:could|can) ?not be parsed|invalid json|not valid json|unexpected (?:token|end of)"
         r"|json ?decode|truncated",
     ),
-    _kind("not found", None, r"\b404\b|not found|no such|does(?: not|n't) exist|unknown (?:tool|function)"),
-    _kind(
+    Kind("not found", None, r"\b404\b|not found|no such|does(?: not|n't) exist|unknown (?:tool|function)"),
+    Kind(
         "arguments refused",
         None,
         r"\b4(?:00|22)\b|validation error|is required|required (?:property|field|parameter|argument)"
         r"|(?:invalid|missing|unexpected|bad) (?:\w+ )?(?:arguments?|parameters?|values?|inputs?|request)",
     ),
-    _kind("other error", None, r""),
+    Kind("other error", None, r""),
 )
 """The first whose words are there; the last three are no fault of the tools, or none that a plan has."""
 
@@ -116,7 +112,7 @@ def kind_of(text: str) -> Kind | None:
     said = error_of(text)
     if said is None:
         return None
-    return next(kind for kind in KINDS if kind.words.search(said))
+    return next(kind for kind in KINDS if re.search(kind.words, said, re.IGNORECASE))
 
 
 def error_of(text: str) -> str | None:
@@ -183,7 +179,6 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     """Lines of the logs that could not be read."""
     faults: tuple[Fault, ...]
-    unseen: tuple[str, ...] = UNSEEN
 
     def shown(self) -> Iterator[Part]:
         """The faults with their rates, then their words."""
@@ -200,14 +195,14 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             yield from (f"{one.kind}: {' '.join(text.split())[:MOST_SHOWN]}" for text in one.texts)
         if self.unanswered or self.refused:
             yield f"calls without an answer: {self.unanswered}, lines that cannot be read: {self.refused}"
-        yield f"not to be seen in a log: {', '.join(self.unseen)}"
+        yield f"not to be seen in a log: {', '.join(UNSEEN)}"
 
     def plan(self) -> str:
         """A plan with these rates and words, for `rbtc proxy`."""
         named = safe(", ".join(self.logs), keep="")
         lines = [
             f"# Made from {self.calls} calls in {self.conversations} conversations of {named}.",
-            f"# A log does not show {', '.join(self.unseen)}, nor whether a time-out came after the effect.",
+            f"# A log does not show {', '.join(UNSEEN)}, nor whether a time-out came after the effect.",
             "# The LLM door needs to know of which tools it may replace results: read_only, idempotent.",
             "version: 1",
         ]
@@ -242,11 +237,8 @@ def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
     for message in messages:
         if message.role == "tool":
             hide.apply(message.text)
-    met = [[kind_of(text) for text in texts] for texts in answered]
-    words: dict[Kind | None, Counter[str]] = defaultdict(Counter)
-    for kinds, texts in zip(met, answered, strict=True):
-        for kind, text in zip(kinds, texts, strict=True):
-            words[kind][text.strip()] += 1
+    met = [[(kind_of(text), text.strip()) for text in texts] for texts in answered]
+    faults = (_fault(kind, met, hide) for kind in KINDS)
     calls = sum(map(len, answered))
     return Ground(
         logs=tuple(path.name for path in paths),
@@ -254,20 +246,18 @@ def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
         calls=calls,
         unanswered=sum(len(message.calls) for message in messages) - calls,
         refused=refused,
-        faults=tuple(
-            _fault(kind, met, [str(hide.apply(text)) for text, _ in words[kind].most_common(TEXTS)])
-            for kind in KINDS
-            if kind in words
-        ),
+        faults=tuple(one for one in faults if one.met),
     )
 
 
-def _fault(kind: Kind, met: Sequence[Sequence[Kind | None]], texts: Sequence[str]) -> Fault:
-    """A kind over conversations, each the kinds that its answered calls met, in order."""
-    at = Counter(place for one in met for place, here in enumerate(one, 1) if here is kind)
+def _fault(kind: Kind, met: Sequence[Sequence[tuple[Kind | None, str]]], hide: Redactor) -> Fault:
+    """A kind over conversations, each the kinds and words that its answered calls met, in order."""
+    at = Counter(place for one in met for place, (here, _) in enumerate(one, 1) if here is kind)
+    words = Counter(text for one in met for here, text in one if here is kind)
+    number = np.array([sum(here is kind for here, _ in one) for one in met])
     long = Counter(place for one in met for place in range(1, len(one) + 1))
     always = all(count == long[place] and count >= AT_LEAST for place, count in at.items())
-    share = shares(np.array([one.count(kind) for one in met]), np.array([len(one) for one in met]))
+    share = shares(number, np.array([len(one) for one in met]))
     return Fault(
         kind=kind.name,
         plan=kind.plan,
@@ -279,7 +269,7 @@ def _fault(kind: Kind, met: Sequence[Sequence[Kind | None]], texts: Sequence[str
         high=float(share.high),
         # Where every conversation has one call, a rate of 1 and the first call are the same.
         at=tuple(sorted(at)) if always and len(long) > len(at) else (),
-        texts=tuple(texts),
+        texts=tuple(str(hide.apply(text)) for text, _ in words.most_common(TEXTS)),
     )
 
 

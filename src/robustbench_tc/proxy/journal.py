@@ -11,8 +11,7 @@ import mmap
 import os
 import re
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
@@ -32,6 +31,11 @@ SHORTEST = 6
 """Characters: what is shorter (`none`, `EMPTY`) is not a key, and may be a word of the conversation."""
 
 
+def is_long(value: str) -> bool:
+    """Whether a value is long enough for a key."""
+    return len(value) >= SHORTEST
+
+
 class Secrets(NamedTuple):
     """Of one exchange, or of several."""
 
@@ -40,18 +44,12 @@ class Secrets(NamedTuple):
     quoted: frozenset[str] = frozenset()
     """Stand in no text of a server's error: of other headers; they may be words of the conversation."""
 
-    @staticmethod
-    def of(keys: Iterable[str], quoted: Iterable[str] = ()) -> "Secrets":
-        """Of values as they came: those that are too short are none."""
-        long = (frozenset(one for one in words if len(one) >= SHORTEST) for words in (keys, quoted))
-        return Secrets(*long)
-
     def __or__(self, other: "Secrets") -> "Secrets":
         return Secrets(self.keys | other.keys, self.quoted | other.quoted)
 
     def blanked(self, text: str) -> str:
         """An error's text without them, the longest first."""
-        for secret in sorted(self.keys | self.quoted, key=len, reverse=True):
+        for secret in sorted(filter(is_long, self.keys | self.quoted), key=len, reverse=True):
             text = text.replace(secret, "***")
         return text
 
@@ -66,16 +64,15 @@ def of_process(command: Sequence[str], environment: Mapping[str, str]) -> Secret
         name, _, value = flag.partition("=")
         if name.startswith("-") and KEY_LIKE.search(name):
             keys.append(value or following)
-    return Secrets.of(keys)
+    return Secrets(frozenset(keys))
 
 
-LLM, MCP = "llm", "mcp"
+LLM: Literal["llm"] = "llm"
+MCP: Literal["mcp"] = "mcp"
 LEFT = 499
 """The status of an exchange whose agent left before its reply was whole."""
 MOST_BYTES = 2**28
 """Of a journal."""
-MOST_READ = 2 * MOST_BYTES
-"""Bytes of a journal that is read."""
 MOST_TEXT = 100_000
 """Characters of one text in it."""
 
@@ -103,24 +100,6 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     types: tuple[str, ...] = ()
     defend: tuple[str, ...] = ()
 
-    @staticmethod
-    def of(plan: Plan, fingerprint: str | None, journal: Path | None) -> "Opened":
-        """What a plan does to which dataset, for the first line of that journal."""
-        bench = plan.bench
-        if bench is not None and Path(bench).is_dir():
-            bench = os.path.relpath(Path(bench).resolve(), (journal or Path("x")).resolve().parent)
-        return Opened(
-            bench=bench,
-            fingerprint=fingerprint,
-            types=plan.types,
-            defend=plan.defend,
-        )
-
-
-def digest(*words: str) -> str:
-    """What a door stands before, without its words."""
-    return hashlib.sha256(repr(words).encode()).hexdigest()[:12]
-
 
 class Called(TypedDict):
     """A call among what a model said."""
@@ -138,28 +117,28 @@ class Reply(TypedDict, total=False):
     finish_reason: str | None
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one reply."""
+class Kept(msgspec.Struct, frozen=True):
+    """What the agent never saw of one reply."""
 
-    before: tuple[Json, ...] = ()
+    before: list[Json]
     """Replies that were answered by the door, and its answers."""
-    reply: Json = None
+    reply: Json
     """The reply as the model wrote it; None: as the agent has it."""
-    calls: tuple[str, ...] = ()
+    calls: list[str]
     """Ids of the calls that went out."""
-    answers: tuple[Json, ...] = ()
+    answers: list[Json]
     """Of the calls that did not."""
-    refused: tuple[int, ...] = ()
+    refused: list[int]
     """Which of `before` are replies that a defence answered, and asked on."""
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Exchange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
     v: Literal[2] = 2
     """The form of the line."""
-    door: str = LLM
-    """The kind of door that wrote the line. Another kind's lines may have keys of their own."""
+    door: Literal["llm", "mcp"] = LLM
+    """The kind of door that wrote the line."""
     by: str = ""
     """The door: a digest of what it stands before, the same when it is started again."""
     ended: float = 0.0
@@ -168,15 +147,14 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """MCP: when the call came."""
     opening: float | None = None
     """MCP: when the client began the session at this door, by starting it or by `initialize`."""
-    lists: tuple[str, ...] | None = None
+    lists: list[str] | None = None
     """MCP, in the session's first line of a door, which is no call: names of the server's tools."""
     opened: Opened | None = None
     """In a door's first line alone."""
     session: str
-    case: str
     repeat: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
-    number: int
-    """Of the exchange among those that this door has seen of the session, from 1."""
+    number: int = 0
+    """MCP: of the call among the session's at this door, from 1."""
     model: str | None = None
     """The model that the request names."""
     type: str = "clean"
@@ -187,42 +165,54 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why this request did not get the type: a reason in a word."""
     turn: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0
     """How many replies with calls stand before this reply in what the model saw."""
-    replaced: tuple[Replaced, ...] = ()
-    spared: tuple[Replaced, ...] = ()
+    replaced: list[Replaced] = []
+    spared: list[Replaced] = []
     """Results that a fault was meant for and that the plan does not allow to replace."""
-    replies: tuple[Reply, ...] = ()
+    replies: list[Reply] = []
     """What the model said, in the names that it saw: text, tool_calls, finish_reason; several where the door
     answered calls itself and asked again."""
-    held: tuple[dict[str, Json], ...] = ()
+    held: list[dict[str, Json]] = []
     """Calls that never reached the agent, or (MCP) the server: id, name, answer."""
     executed: int | None = None
     """MCP: how often the server was asked to carry the call out."""
-    key: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$")] | None = None
+    key: bytes | None = None
     """Of the conversation (`chat.keys_of`), where a reply to it goes out, or went out before, other than the
     model wrote it."""
     kept: Kept | None = None
     """What a door that is started again has to put back there; None: nothing."""
-    too_long: bool = False
-    """`kept` was left out: a text in it is longer than a journal's may be."""
     status: int = 200
     error: str | None = None
 
     @classmethod
-    def of(cls, session: Session, number: int, **said: Any) -> "Exchange":
+    def of(cls, session: Session, **said: Any) -> "Exchange":
         """A line of a session."""
-        return cls(session=str(session), case=session.case, repeat=session.repeat, number=number, **said)
+        return cls(session=str(session), repeat=session.repeat, **said)
 
 
 class Journal:
     """Writes lines, beside other doors' journals of the same file."""
 
-    def __init__(self, path: Path | None, opened: Opened | None = None, *, by: str = "") -> None:
-        """Adds to the file at `path`. None: keeps nothing. `opened` stands in the first line, `by` in all."""
-        self._opened, self._by = opened, by
-        self._numbers = Counter[str]()
+    def __init__(
+        self,
+        path: Path | None,
+        plan: Plan | None = None,
+        *,
+        fingerprint: str | None = None,
+        server: Sequence[str] = (),
+    ) -> None:
+        """Adds to the file at `path`. None: keeps nothing. `fingerprint`: of the plan's dataset. `server`:
+        what the door stands before, by its address or its folder and command."""
+        self._by = hashlib.sha256(repr(tuple(server)).encode()).hexdigest()[:12]
+        self._opened: Opened | None = None
         self._file: int | None = None
         if path is None:
             return
+        if plan is not None:
+            bench = plan.bench
+            if bench is not None and Path(bench).is_dir():
+                bench = os.path.relpath(Path(bench).resolve(), path.resolve().parent)
+            found = bench and fingerprint
+            self._opened = Opened(bench=bench, fingerprint=found, types=plan.types, defend=plan.defend)
         path.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
             raise UserError(_NOT_OURS.format(path))
@@ -230,25 +220,15 @@ class Journal:
         with _locked(self._file):
             _cut_the_last_line(path, self._file)
 
-    def number(self, session: str) -> int:
-        """The next number of an exchange of the session."""
-        self._numbers[session] += 1
-        return self._numbers[session]
-
     def write(self, exchange: Exchange, secrets: Secrets) -> None:
         """One line, whole or not at all, with `***` for what is secret."""
+        exchange.error = exchange.error and secrets.blanked(exchange.error)
         if self._file is None:
             return
-        opened, self._opened = self._opened, None
-        exchange = msgspec.structs.replace(
-            exchange,
-            by=self._by,
-            opened=opened,
-            ended=exchange.ended or time.time(),
-            error=None if exchange.error is None else secrets.blanked(exchange.error),
-        )
+        exchange.by, exchange.opened, self._opened = self._by, self._opened, None
+        exchange.ended = exchange.ended or time.time()
         line = encoded(exchange)
-        for secret in secrets.keys:
+        for secret in filter(is_long, secrets.keys):
             line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
         with _locked(self._file):
             before = os.fstat(self._file).st_size
@@ -293,21 +273,20 @@ def _cut_the_last_line(path: Path, file: int) -> None:
 
 
 def encoded(exchange: Exchange) -> bytes:
-    """An exchange as its line: long texts cut, lone surrogates as Python writes them."""
+    """An exchange as its line: long texts cut, but for what is to be put back; lone surrogates as Python
+    writes them."""
     plain = msgspec.to_builtins(exchange)
-    line = _cut(plain)
-    if line.get("kept") != plain.get("kept"):  # what is not there as it was cannot be put back
-        line = {**line, "kept": None, "too_long": True}
+    line = {name: _cut(value, MOST_BYTES if name == "kept" else MOST_TEXT) for name, value in plain.items()}
     return msgspec.json.encode(line) + b"\n"
 
 
-def _cut(value: Any) -> Any:
+def _cut(value: Any, most: int) -> Any:
     if isinstance(value, str):
-        end = "… (cut)" if len(value) > MOST_TEXT else ""
-        return (value[:MOST_TEXT] + end).encode("utf-8", "backslashreplace").decode()
+        end = "… (cut)" if len(value) > most else ""
+        return (value[:most] + end).encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: _cut(inner) for key, inner in value.items()}
-    return type(value)(map(_cut, value)) if isinstance(value, list | tuple) else value
+        return {key: _cut(inner, most) for key, inner in value.items()}
+    return [_cut(inner, most) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def kept_lines(path: Path) -> Iterator[Exchange]:
@@ -316,9 +295,7 @@ def kept_lines(path: Path) -> Iterator[Exchange]:
         for line in file:
             if b'"key":"' in line:
                 with suppress(ValueError, RecursionError):  # not ours, or edited: `read` says so
-                    one = msgspec.json.decode(line, type=Exchange)
-                    if one.door == LLM and one.key is not None:
-                        yield one
+                    yield msgspec.json.decode(line, type=Exchange)
 
 
 def read(path: Path, say: Tell = silent) -> list[Exchange]:
@@ -328,8 +305,6 @@ def read(path: Path, say: Tell = silent) -> list[Exchange]:
     """
     if not path.is_file():
         raise UserError(f"{path}: no journal of a door is there (`rbtc proxy --journal` writes one)")
-    if path.stat().st_size > MOST_READ:
-        raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
     found: list[Exchange] = []
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

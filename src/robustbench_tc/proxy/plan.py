@@ -1,10 +1,8 @@
 """Sessions, and the plan of a door: one YAML file, read once, every mistake named with its line."""
 
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
-from urllib.parse import unquote
 
 import msgspec
 from msgspec import Meta
@@ -15,17 +13,14 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.inputs import Dataset, Names
 from robustbench_tc.llm.wire_names import safe_name
-from robustbench_tc.own import book, yaml
-from robustbench_tc.own.fields import Fields
-from robustbench_tc.own.limits import read_bytes
-from robustbench_tc.own.yaml import Node
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.own import yaml
+from robustbench_tc.own.files import read_bytes
+from robustbench_tc.own.yaml import Fields, Node
 
 HEADER = "X-RBTC-Session"
 MOST = 1_000
 """Characters of a session's name."""
 
-_PATH = re.compile(r"/s/([^/]*)(/v1(?:/.*)?)", re.DOTALL)
 _NAME = re.compile(r"(.+)\.(0|[1-9]\d{0,8})", re.DOTALL | re.ASCII)
 
 
@@ -47,28 +42,17 @@ class Refused(Exception):
         self.status = status
 
 
-class NoSession(Refused):
-    """What should name a session does not."""
-
-
-def of_path(path: str) -> tuple[str | None, str]:
-    """The name of the session that a path holds, and the path without it: `/v1/…`."""
-    found = _PATH.fullmatch(path)
-    return (unquote(found[1]), found[2]) if found else (None, path)
-
-
 def parse(name: str) -> Session:
-    """A session by its name, `<case>.<repeat>`. Raises NoSession."""
+    """A session by its name, `<case>.<repeat>`. Raises Refused."""
     found = _NAME.fullmatch(name)
     if found is None or len(name) > MOST or not name.isprintable():
-        raise NoSession(
+        raise Refused(
             f"the session {name[:60]!r} is not written <case>.<repeat>, such as refund-17.0, in at most "
             f"{MOST} characters"
         )
     return Session(found[1], int(found[2]))
 
 
-TIMEOUT = "transient_timeout"
 EFFECTS = ("timeout_after_effect", "silent_no_op", "stale_read", "injected_instruction")
 """Kinds that decide whether a call is carried out: for the door in front of a server."""
 FAULT_KINDS = tuple(
@@ -84,8 +68,6 @@ MOST_TEXT = 4_000
 Word = Annotated[str, Meta(min_length=1)]
 Words = Annotated[tuple[Word, ...], Meta(min_length=1)]
 """A list that is left out where it is empty."""
-Position = Annotated[int, Meta(ge=1, le=100_000)]
-"""The number of a call."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,7 +77,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A transition type of the core, whose text takes the result's place; or one of EFFECTS."""
     rate: Annotated[float, Meta(gt=0, le=1)] | None = None
     """The share of calls, each drawn for itself."""
-    at: Annotated[tuple[Position, ...], Meta(min_length=1)] = ()
+    at: Annotated[tuple[Annotated[int, Meta(ge=1, le=100_000)], ...], Meta(min_length=1)] = ()
     """Or: the calls of a conversation, from 1."""
     tools: Words = ()
     """Only these; () for all."""
@@ -105,9 +87,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def answer(self) -> str:
         """What the call is answered with; of an injected instruction, what is added to the result."""
-        if self.text is not None:
-            return self.text
-        return taxonomy.injected_error(TIMEOUT if self.kind == "timeout_after_effect" else self.kind) or ""
+        kind = {"timeout_after_effect": "transient_timeout"}.get(self.kind, self.kind)
+        return self.text or taxonomy.injected_error(kind) or ""
 
     @property
     def mistake(self) -> str | None:
@@ -252,33 +233,26 @@ def _type(fields: Fields, plan: Plan, node: Node) -> str:
     return code
 
 
-class Planned(NamedTuple):
-    """A plan, and what is known of its dataset."""
-
-    plan: Plan
-    rows: tuple[Sample, ...] = ()
-    fingerprint: str | None = None
-    results: Mapping[str, Mapping[str, Sequence[Json]]] = {}
-    """What the tools of own cases answer, in turn: by clean id and tool."""
-
-
-def planned(path: Path, *, allow_writes: bool = False, defend: Names = ()) -> Planned:
-    """The plan of a file; `defend`: in place of its own defences. Raises UserError."""
+def planned(path: Path, *, allow_writes: bool = False, defend: Names = ()) -> tuple[Plan, Dataset]:
+    """The plan of a file with its dataset, which is empty where it names none; `defend`: in place of its own
+    defences. Raises UserError."""
     plan = read_plan(path)
     chain = tuple(inputs.names_of(defend)) or plan.defend
     plan = replace(plan, allow_writes=plan.allow_writes or allow_writes, defend=chain)
-    return Planned(plan) if plan.bench is None else of_dataset(plan, inputs.load_samples(plan.bench))
+    if plan.bench is None:
+        return plan, Dataset(name="", rows=())
+    data = inputs.load_samples(plan.bench)
+    return with_tools(plan, data), data
 
 
-def of_dataset(plan: Plan, data: Dataset) -> Planned:
-    """The plan with what the dataset says of own tools: by their names, and as an agent registers them."""
-    found = book.read(Path(data.name))
+def with_tools(plan: Plan, data: Dataset) -> Plan:
+    """The plan for the dataset, with what that says of own tools: by their names, and as an agent registers
+    them."""
     plan = replace(plan, bench=data.name)
-    if found is None:
-        return Planned(plan, data.rows, data.fingerprint())
-    plan = replace(
+    if (found := data.book) is None:
+        return plan
+    return replace(
         plan,
         read_only=(*plan.read_only, *found.read_only, *map(safe_name, found.read_only)),
         idempotent=(*plan.idempotent, *found.idempotent, *map(safe_name, found.idempotent)),
     )
-    return Planned(plan, data.rows, data.fingerprint(), found.results)

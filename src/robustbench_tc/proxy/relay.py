@@ -1,27 +1,91 @@
-"""The server of a door: OpenAI-compatible, on loopback. What no plan changes passes byte by byte."""
+"""The server of a door, OpenAI-compatible, on loopback, and the one server that it asks: what no plan changes
+passes byte by byte.
+
+Nothing goes anywhere else, and nothing is added to what the caller sent: no redirect is followed, no proxy or
+key of the environment is looked at, no cookie is kept.
+"""
 
 import asyncio
 import re
 import threading
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl, unquote
 
 import aiohttp
 from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.llm.endpoint import parse_address
 from robustbench_tc.schema import Json, dumps
 
-from .plan import HEADER, Plan, Refused, Session, of_path, parse
+from .journal import KEY_LIKE, Secrets
+from .plan import HEADER, Plan, Refused, Session, parse
+from .scenes import inside
 from .sse import MOST
-from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
-AT_ONCE = 2**20
-"""Bytes of a reply up to which it is sent in one piece."""
+HOP_BY_HOP = frozenset(
+    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
+    "transfer-encoding upgrade".split()
+)
+OURS = frozenset({"host", "content-length", "expect", "origin", "referer", "cookie", HEADER.lower()})
+"""Headers of a request that are between the caller and the door."""
+THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
+"""Headers of a reply that are between the server and the door."""
+
+CONNECTS_WITHIN_S = 30.0
+
+
+class UpstreamError(Refused):
+    """The server gave no reply that can be passed on."""
+
+    def __init__(self, said: str, status: int = 502) -> None:
+        super().__init__(said, status)
+
+
+class Budget:
+    """Bytes that a door reads of the replies to one request, however often it asks: nothing that a server
+    says can fill its memory. What only passes through is not counted."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+
+    def take(self, piece: bytes) -> bytes:
+        """The piece. Raises UpstreamError where it is beyond the budget."""
+        self._left -= len(piece)
+        if self._left < 0:
+            raise UpstreamError(f"the server answers with more than {self._most:,} bytes")
+        return piece
+
+
+def passed(given: Mapping[str, str], between: frozenset[str]) -> CIMultiDict[str]:
+    """The headers that go on: not those of `between` (OURS of a request, THEIRS of a reply), nor those for
+    one hop, of which `Connection` may name more; Authorization is never one of them."""
+    named = {name.strip().lower() for name in given.get("Connection", "").split(",")} - {"authorization", ""}
+    left_out = HOP_BY_HOP | between | named
+    return CIMultiDict((name, value) for name, value in given.items() if name.lower() not in left_out)
+
+
+def secrets_of(headers: Mapping[str, str], query: str = "") -> Secrets:
+    """What of a request nothing that is written may hold, though a server may quote it."""
+    keys, quoted = set[str](), set[str]()
+    for name, value in (*headers.items(), *parse_qsl(query)):
+        words = {value, value.rpartition(" ")[2]}  # `Bearer KEY`
+        (keys if KEY_LIKE.search(name) else quoted).update(words)
+    return Secrets(frozenset(keys), frozenset(quoted))
+
+
 SILENCE_S = 600.0
 
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
+_PATH = re.compile(r"(?:/s/([^/]*))?(/v1(?:/.*)?)", re.DOTALL)
+_TWICE = re.compile(r"/v1/v1(?:/|$)")
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 
 
@@ -33,16 +97,84 @@ def refusal(said: str, status: int) -> web.Response:
     return web.Response(status=status, body=dumps(body).encode(), content_type="application/json")
 
 
-class Relay:
-    """Passes requests on to one server, and its replies back."""
+class Relay(ABC):
+    """Passes requests on to the server at one address, and its replies back."""
 
     def __init__(self, upstream: str, *, silence_s: float = SILENCE_S) -> None:
-        """Raises UserError for an address that is none."""
-        self.upstream = Upstream(upstream, silence_s)
+        """`upstream` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing. Raises
+        UserError for an address that is none, or has credentials in it."""
+        found = parse_address(upstream, "--upstream")
+        if found.basic is not None:
+            raise UserError(
+                "--upstream: leave user and password out of the address: the agent sends its own key"
+            )
+        self.url = found.url
+        self._silence_s = silence_s
+
+    @cached_property
+    def _session(self) -> aiohttp.ClientSession:
+        """Made inside the loop that uses it."""
+        return aiohttp.ClientSession(
+            auto_decompress=False,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            connector=aiohttp.TCPConnector(limit=0),
+            timeout=aiohttp.ClientTimeout(
+                total=None,
+                sock_connect=CONNECTS_WITHIN_S,
+                sock_read=self._silence_s,
+                connect=CONNECTS_WITHIN_S,
+            ),
+            read_bufsize=2**18,
+        )
 
     async def close(self) -> None:
         """Ends the connections to the server."""
-        await self.upstream.close()
+        await self._session.close()
+
+    async def ask(
+        self, method: str, path: str, headers: CIMultiDict[str], body: bytes
+    ) -> aiohttp.ClientResponse:
+        """The reply, its body not yet read. `path` begins behind the address. Raises UpstreamError."""
+        try:
+            found = await self._session.request(
+                method,
+                URL(self.url + path, encoded=True),
+                headers=headers,
+                data=body or None,
+                allow_redirects=False,
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise self._failed(error) from None
+        if 300 <= found.status < 400 and found.status != 304:
+            found.close()
+            raise UpstreamError(f"{self.url} answers with a redirect: give --upstream the address it means")
+        return found
+
+    async def piece(self, found: aiohttp.ClientResponse, budget: Budget | None = None) -> bytes:
+        """What came next of the reply's body; nothing at its end. Raises UpstreamError where it breaks off or
+        is beyond the budget."""
+        try:
+            piece = await found.content.readany()
+            return piece if budget is None else budget.take(piece)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self._failed(error) from None
+
+    async def whole(self, found: aiohttp.ClientResponse, budget: Budget) -> bytes:
+        """The reply's body. Raises UpstreamError where it breaks off or is beyond the budget."""
+        body = bytearray()
+        async with found:
+            while piece := await self.piece(found, budget):
+                body += piece
+        return bytes(body)
+
+    def _failed(self, error: BaseException) -> UpstreamError:
+        if isinstance(error, TimeoutError):
+            return UpstreamError(f"{self.url} said nothing for {self._silence_s:g} s", 504)
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return UpstreamError(f"{self.url} cannot be reached: is the server running?")
+        return UpstreamError(f"{self.url} gave no whole reply ({type(error).__name__})")
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Any request: what is wrong with it, or with the server, is an error object of one line."""
@@ -67,59 +199,52 @@ class Relay:
     def _route(self, request: web.Request) -> tuple[str | None, str]:
         """The session that a request's path names, and the path behind `/v1`."""
         raw = request.rel_url.raw_path
-        name, path = of_path(raw)
-        twice = path == "/v1/v1" or path.startswith("/v1/v1/")
-        if _UP.search(raw) or twice or not (path == "/v1" or path.startswith("/v1/")):
+        found = _PATH.fullmatch(raw)
+        twice = found is not None and _TWICE.match(found[2])
+        if found is None or twice or _UP.search(raw):
             what = "has /v1 twice" if twice else "is not below /v1"
             place = f"http://{request.host}"
             raise Refused(
                 f"the path {raw[:100]} {what}: the base URL is {place}/v1, or {place}/s/<case>.<repeat>/v1",
                 404,
             )
-        return name, path.removeprefix("/v1")
+        return found[1] and unquote(found[1]), found[2].removeprefix("/v1")
 
+    @abstractmethod
     async def exchange(
         self, request: web.Request, name: str | None, path: str, body: bytes
     ) -> web.StreamResponse:
-        """One request and its reply. A plan's door does more here."""
-        if name is not None:
-            parse(name)
-        return await self.passed_on(request, path, body)
+        """One request, under the name of its session, and its reply. Raises Refused."""
 
     async def passed_on(
         self, request: web.Request, path: str, body: bytes, kept: bytearray | None = None
     ) -> web.StreamResponse:
         """The reply to the request as it came, unchanged. `kept` gets a copy of its body."""
-        headers = request_headers(request.headers)
+        headers = passed(request.headers, OURS)
         if kept is not None:  # what is to be read must not come compressed
             headers["Accept-Encoding"] = "identity"
-        found = await self.upstream.ask(request.method, path, headers, body)
+        found = await self.ask(request.method, path, headers, body)
         return await self.sent_back(request, found, kept)
 
     async def sent_back(
         self, request: web.Request, found: aiohttp.ClientResponse, kept: bytearray | None = None
     ) -> web.StreamResponse:
         """The server's reply as it comes; what breaks off breaks off here too."""
-        headers, size = reply_headers(found.headers), found.content_length
-        if size is not None and size <= AT_ONCE and request.method != "HEAD":
-            whole = await self.upstream.whole(found, Budget(AT_ONCE))
-            if kept is not None:
-                kept += whole
-            return web.Response(status=found.status, reason=found.reason, headers=headers, body=whole)
+        headers = passed(found.headers, THEIRS)
         reply = web.StreamResponse(status=found.status, reason=found.reason, headers=headers)
-        if size is not None:
-            reply.content_length = size
-        try:
+        reply.content_length = found.content_length
+        async with found:
+            # Before anything goes out that cannot be taken back; a stream may have nothing to say for long.
+            first = await self.piece(found) if found.content_length else b""
             await reply.prepare(request)
-            while piece := await self.upstream.piece(found):
-                if kept is not None and len(kept) + len(piece) <= MOST:
-                    kept += piece
-                await reply.write(piece)
-            await reply.write_eof()
-        except UpstreamError:
-            broken_off(request)
-        finally:
-            found.release() if found.content.at_eof() else found.close()
+            try:
+                while piece := first or await self.piece(found):
+                    if kept is not None and len(kept) + len(piece) <= MOST:
+                        kept += piece
+                    await reply.write(piece)
+                    first = b""
+            except UpstreamError:
+                broken_off(request)
         return reply
 
 
@@ -148,42 +273,39 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="door", daemon=True)
     thread.start()
-    try:
-        try:
-            runner = asyncio.run_coroutine_threadsafe(_started(relay, port), loop).result()
-        except (OSError, OverflowError) as error:
-            raise UserError(
-                f"--port {port}: the door cannot listen on 127.0.0.1 there ("
-                f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
-            ) from None
-        try:
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        finally:
-            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-    finally:
-        asyncio.run_coroutine_threadsafe(relay.close(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
+    def done(step: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(step, loop).result()
 
-async def _started(relay: Relay, port: int) -> web.AppRunner:
     app = web.Application(client_max_size=MOST)
     app.router.add_route("*", "/{rest:.*}", relay.handle)
     runner = web.AppRunner(
         app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
     )
+    try:
+        done(_started(runner, port))
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    finally:
+        done(runner.cleanup())
+        done(relay.close())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _started(runner: web.AppRunner, port: int) -> None:
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", port).start()
-    except BaseException:
-        await runner.cleanup()
-        raise
-    return runner
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"--port {port}: the door cannot listen on 127.0.0.1 there ("
+            f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
+        ) from None
 
 
 def error_of(body: Json) -> str:
     """The message of an error object, for the journal; "" where there is none."""
-    error = body.get("error") if isinstance(body, dict) else None
+    error = inside(body, "error")
     said = error.get("message") if isinstance(error, dict) else error
     return said[:1000] if isinstance(said, str) else ""

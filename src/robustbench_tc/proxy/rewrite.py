@@ -4,8 +4,8 @@ An agent may put its own instructions around the case: what the row changes is c
 words stand, the rest stays. Its tools become the row's, and an offer knows what a call of one of them means.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from robustbench_tc.eval import prompts, wire
@@ -14,10 +14,10 @@ from robustbench_tc.own.cases import NO_RESULT
 from robustbench_tc.schema import Json, Message, Sample, Tool, dumps
 from robustbench_tc.worlds.fit import error, fits
 
-from .scenes import Scene, arguments_back, as_row, loaded, origins
+from .scenes import Scene, arguments_back, as_row, inside, loaded, origins, tool_of
 
 NOT_EXPRESSIBLE = "not_expressible"
-"""The provider refuses tools of one name."""
+"""Why a type is not shown: its tools cannot be, or it is more than tools."""
 
 
 class Offered(NamedTuple):
@@ -59,13 +59,14 @@ class Offer:
         self.in_row = {one.name: one.row for one in offered}
         """By a tool's name, that before any defence."""
         self._forward = {one.own: one.name for one in offered if one.own is not None}
-        names = Counter(one.name for one in offered)
-        self.repeats_names = any(number > 1 for number in names.values())
-        self.is_plain = not self.repeats_names and self._registered <= self._forward.keys()
+        self.repeats_names = len(self.in_row) < len(self.offered)
+        self.is_plain = (
+            not self.repeats_names
+            and self._registered <= self._forward.keys()
+            and all(one.own == one.name for one in offered)
+            and all(one.clean is None or one.clean.parameters == one.tool.parameters for one in offered)
+        )
         """Whether every call goes out as the model wrote it."""
-        for one in offered:
-            same = one.clean is None or one.clean.parameters == one.tool.parameters
-            self.is_plain &= one.own == one.name and same
 
     def forward(self, own: str) -> str:
         """The model's name for a tool of the agent's."""
@@ -96,15 +97,13 @@ class Offer:
             given = loaded(arguments)
             fitting = (one for one in named if isinstance(given, dict) and fits(one.tool.parameters, given))
             found = next(fitting, found)
-        if found.own is None:
-            return Meant(None, arguments, dumps(NO_RESULT))
         if found.clean is None:
-            return Meant(found.own, arguments)
+            return Meant(None, arguments, dumps(NO_RESULT))
         return Meant(found.own, arguments_back(found.clean, found.tool, arguments))
 
 
-def offer(tools: Sequence[Json], scene: Scene, *, flat: bool = False) -> Offer:
-    """The agent's tools as the scene has them. `flat`: entries of the Responses API.
+def offer(tools: Sequence[Json], scene: Scene) -> Offer:
+    """The agent's tools as the scene has them.
 
     Raises NotTheCase where no tool is the case's, and where a tool of the agent's beyond the case has the
     name of one that would come in.
@@ -113,16 +112,14 @@ def offer(tools: Sequence[Json], scene: Scene, *, flat: bool = False) -> Offer:
     names, before, sent = (wire.WireNames(one.tools) for one in (clean, row, shown))
     found: dict[int, tuple[str, Json]] = {}
     extras: list[Json] = []
-    registered: list[str] = []
     known = _tool_places(clean.tools, names)
     for raw in tools:
-        name = name_of(raw, flat)
+        name = name_of(raw)
         meant = () if name is None else (*known.get(name, ()), *known.get(names.wire(name), ()))
         place = next((at for at in meant if at not in found), None)
         if name is None or place is None:
             extras.append(raw)
         else:
-            registered.append(name)
             found[place] = name, raw
     if not found and clean.tools and clean is not shown:
         raise NotTheCase("tools_are_not_the_cases")
@@ -133,29 +130,21 @@ def offer(tools: Sequence[Json], scene: Scene, *, flat: bool = False) -> Offer:
         at = place if len(shown.tools) == len(row.tools) else row.tools.index(tool)
         origin, new, was = from_clean[at], sent.wire(tool.name), before.wire(row.tools[at].name)
         if origin is None:
-            entry = wire.function(tool, sent)
-            if flat:
-                entry = {"type": "function", **entry["function"], "strict": False}
-            offered.append(Offered(new, tool, None, was, None, entry))
+            offered.append(Offered(new, tool, None, was, None, wire.function(tool, sent)))
         elif origin in found:
             own, raw = found[origin]
             old = clean.tools[origin]
             name, was = (
                 own if old.name == one.name else word for one, word in ((tool, new), (row.tools[at], was))
             )
-            raw = _as_in_row(raw, old, tool, name, flat)
-            offered.append(Offered(name, tool, own, was, old, raw))
+            offered.append(Offered(name, tool, own, was, old, _as_in_row(raw, old, tool, name)))
     if is_strict(scene.defences):
-        offered = [one._replace(raw=_strict(one.raw, flat)) for one in offered]
-    beyond = {name_of(raw, flat) for raw in extras}
+        marked = strict([one.raw for one in offered])
+        offered = [one._replace(raw=raw) for one, raw in zip(offered, marked, strict=True)]
+    beyond = {name_of(raw) for raw in extras}
     if clean is not shown and beyond & {one.name for one in offered if one.own != one.name}:
         raise NotTheCase("name_is_taken")
-    return Offer(offered, registered, extras)
-
-
-def _strict(raw: Json, flat: bool) -> Json:
-    [found] = strict([{"function": raw} if flat else raw])
-    return found["function"] if flat else found
+    return Offer(offered, [name for name, _ in found.values()], extras)
 
 
 def _tool_places(tools: Sequence[Tool], names: wire.WireNames) -> dict[str, list[int]]:
@@ -171,27 +160,29 @@ def _tool_places(tools: Sequence[Tool], names: wire.WireNames) -> dict[str, list
     return found
 
 
-def name_of(raw: Json, flat: bool) -> str | None:
+def name_of(raw: Json) -> str | None:
     """The name of a function among a request's tools; None for another kind of entry."""
-    if not isinstance(raw, dict) or raw.get("type", "function") != "function":
-        return None
-    function = raw if flat else raw.get("function")
-    name = function.get("name") if isinstance(function, dict) else None
+    name = inside(raw, "function", "name")
     return name if isinstance(name, str) else None
 
 
-def _as_in_row(raw: Json, old: Tool, new: Tool, name: str, flat: bool) -> Json:
+def tools_of(entries: Sequence[Json]) -> tuple[Tool, ...]:
+    """The functions among a request's tools. Raises ValueError for one that cannot be read."""
+    return tuple(tool_of(raw["function"]) for raw in entries if name_of(raw) is not None)
+
+
+def _as_in_row(raw: Json, old: Tool, new: Tool, name: str) -> Json:
     """The agent's entry with what the row changes."""
     if old == new:
         return raw
-    edited = {**(raw if flat else raw["function"]), "name": name}
+    edited = {**raw["function"], "name": name}
     if old.parameters != new.parameters:
         edited["parameters"] = new.parameters
     if old.description != new.description:
         edited["description"] = new.description
         if not new.description:
             del edited["description"]
-    return edited if flat else {**raw, "function": edited}
+    return {**raw, "function": edited}
 
 
 Chat = dict[str, Json]
@@ -199,13 +190,8 @@ Chat = dict[str, Json]
 
 def texts(messages: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
     """Role and text of the messages before the first reply of a model."""
-    found = []
-    for message in messages:
-        role = message.get("role")
-        if role not in ("system", "developer", "user"):
-            break
-        found.append((str(role), text_of(message.get("content")) or ""))
-    return found
+    first = takewhile(lambda one: one.get("role") in ("system", "developer", "user"), messages)
+    return [(str(one["role"]), text_of(one.get("content")) or "") for one in first]
 
 
 def text_of(content: Json) -> str | None:
@@ -222,30 +208,28 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
     Raises NotTheCase where the request does not hold what the user says last.
     """
     if clean is row:
-        known = [place for place in _places(messages, prompts.own_messages(clean)) if place is not None]
+        known = _places(messages, prompts.own_messages(clean)).values()
         end = 1 + max(known) if known else len(texts(messages))  # else where a model first replies
         return [dict(one) for one in messages[:end]], end
     old, new = prompts.own_messages(clean), prompts.own_messages(row)
     native = wire.first(row, "fc").messages  # one for each of `new`, calls and results as providers take them
     places = _places(messages, old)
     last = max((at for at, one in enumerate(old) if one.role == "user"), default=None)
-    if last is None or places[last] is None:
+    if last not in places:
         raise NotTheCase("request_is_not_the_cases")
-    end = 1 + max(place for place in places if place is not None)
+    end = 1 + max(places.values())
     paired = _pairs(old, new)
-    gone = {place for at, place in enumerate(places) if at not in paired.values()}
+    gone = {place for at, place in places.items() if at not in paired.values()}
     found: list[Chat] = []
     at = 0
     for number, message in enumerate(new):
-        if number not in paired:
+        was = paired.get(number)
+        if was is None:
             found.append(dict(native[number]))
-            continue
-        place = places[paired[number]]
-        if place is None:
-            continue
-        found += [dict(messages[one]) for one in range(at, place) if one not in gone]
-        found.append(_edited(messages[place], old[paired[number]].content, message.content))
-        at = place + 1
+        elif was in places:
+            found += [dict(messages[one]) for one in range(at, places[was]) if one not in gone]
+            found.append(_edited(messages[places[was]], old[was].content, message.content))
+            at = places[was] + 1
     return [*found, *(dict(messages[one]) for one in range(at, end) if one not in gone)], end
 
 
@@ -259,25 +243,23 @@ def next_turn(messages: Sequence[Chat], start: int, clean: Sample) -> int | None
     wanted = prompts.own_messages(clean)
     places = _places(messages[start:], wanted)
     last = max((at for at, one in enumerate(wanted) if one.role == "user"), default=None)
-    if last is None or places[last] is None:
-        return None
-    return start + min(place for place in places if place is not None)
+    return start + min(places.values()) if last in places else None
 
 
-def _places(messages: Sequence[Chat], wanted: Sequence[Message]) -> list[int | None]:
-    """Where each message of the case stands in the request, in order; an assistant's instructions may not."""
-    found: list[int | None] = []
+def _places(messages: Sequence[Chat], wanted: Sequence[Message]) -> dict[int, int]:
+    """By its number, where each message of the case stands in the request, in order; an assistant's
+    instructions may not."""
+    found: dict[int, int] = {}
     start = 0
-    for one in wanted:
+    for number, one in enumerate(wanted):
         there = (
             at
             for at in range(start, len(messages))
             if as_row(str(messages[at].get("role"))) == one.role
             and one.content in (text_of(messages[at].get("content")) or "")
         )
-        place = next(there, None)
-        found.append(place)
-        start = start if place is None else place + 1
+        if (place := next(there, None)) is not None:
+            found[number], start = place, place + 1
     return found
 
 

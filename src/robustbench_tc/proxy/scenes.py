@@ -24,6 +24,8 @@ from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sampl
 
 from .plan import Fault, Plan, Session
 
+ASKED = "door__"
+"""How the id of a row begins that is made of a request."""
 TOOLS_UNREAD = "tools_cannot_be_read"
 """Why a request is not perturbed: a tool of it is none."""
 
@@ -49,31 +51,37 @@ class Scene(NamedTuple):
         found = shown(self.defences, row)
         return self.row if found is row else replace(found, messages=found.messages[:-1] if there else ())
 
-    def told(self, text: str, *, injected: bool) -> str:
+    def told(self, text: str, *, injected: bool = False) -> str:
         """The answer to a call as the model sees it. `injected`: it took the place of the tool's own."""
         row = replace(self.row, messages=(Message("tool", text),), injected_error=text if injected else None)
         found = shown(self.defences, row)
         return found.injected_error or found.messages[-1].content
+
+    @property
+    def put(self) -> str | None:
+        """The row of the dataset that is put to the model."""
+        return None if self.skipped or self.row.id.startswith(ASKED) else self.row.id
+
+    @property
+    def repeats_names(self) -> bool:
+        """Whether the type shows two tools of one name."""
+        names = {tool.name for tool in self.shown.tools}
+        return self.row is not self.clean and len(names) < len(self.shown.tools)
 
     def unperturbed(self, reason: str) -> "Scene":
         """The case itself, for that reason."""
         return self._replace(row=self.clean, skipped=reason)
 
     @property
-    def text(self) -> str | None:
-        """What answers the first calls."""
-        return self.row.injected_error
-
-    @property
     def answered(self) -> int:
-        """How many replies with calls are answered so."""
-        return 0 if self.text is None else taxonomy.get(self.code).answered_calls
+        """How many replies with calls the row's text answers."""
+        return 0 if self.row.injected_error is None else taxonomy.get(self.code).answered_calls
 
     def met(self, plan: Plan, session: Session, batch: int, number: int, tool: str) -> Fault | None:
         """What a call meets: the type's text, where it is among the first `batch` replies with calls; else
         the fault that the plan has for the session's call of that number, both from 1."""
-        if self.text is not None and batch <= self.answered:
-            return Fault(kind=self.code, text=self.text)
+        if batch <= self.answered:
+            return Fault(kind=self.code, text=self.row.injected_error)
         return plan.met(session, number, tool)
 
 
@@ -125,7 +133,7 @@ def _of_step(step: Step) -> list[int | None]:
     return [found.get(place) for place in range(len(tools))]
 
 
-def loaded(text: bytes | str) -> Json:
+def loaded(text: bytes | bytearray | str) -> Json:
     """The value of a JSON text; None for what is none."""
     try:
         return json.loads(text)
@@ -197,12 +205,7 @@ class Scenes:
     def __init__(self, plan: Plan, rows: Iterable[Sample] = ()) -> None:
         """`rows`: those of the plan's dataset. Raises UserError for a type that it has no row of."""
         self._plan, self._chain = plan, defend.parse(plan.defend)
-        self._clean: dict[str, Sample] = {}
-        self._rows: dict[tuple[str, str], Sample] = {}
-        for row in rows:
-            self._rows[row.clean_id, row.type_code] = row
-            if row.type_code == taxonomy.CLEAN:
-                self._clean[row.clean_id] = row
+        self._rows = {(row.clean_id, row.type_code): row for row in rows}
         if plan.bench is not None:
             there = {code for _, code in self._rows}
             for code in plan.types:
@@ -215,6 +218,11 @@ class Scenes:
         """The type of a session: the repeats of a case go through the plan's types in turn."""
         types = self._plan.types
         return types[session.repeat % len(types)] if types else taxonomy.CLEAN
+
+    def untouched(self, session: Session) -> Scene:
+        """Where nothing happens to requests, whatever their tools are."""
+        asked = _row(session, (), ())
+        return Scene(taxonomy.CLEAN, asked, asked)
 
     def of(
         self,
@@ -234,7 +242,8 @@ class Scenes:
 
     def _of(self, session: Session, code: str, asked: Sample) -> Scene:
         if self._plan.bench is not None:
-            clean = next((self._clean[one] for one in clean_ids(session.case) if one in self._clean), None)
+            named = ((one, taxonomy.CLEAN) for one in clean_ids(session.case))
+            clean = next((self._rows[one] for one in named if one in self._rows), None)
             if clean is None:
                 return Scene(code, asked, asked, None if code == taxonomy.CLEAN else "unknown_case")
             row = self._rows.get((clean.clean_id, code))
@@ -258,10 +267,10 @@ class Scenes:
     def later(self, session: Session) -> list[Scene]:
         """The scenes of a case's further turns, for a session that is named by the case and not by a turn."""
         own = f"{sources.OWN}__{session.case}"
-        if self._plan.bench is None or own in self._clean or f"{own}.1" not in self._clean:
+        if (own, taxonomy.CLEAN) in self._rows or (f"{own}.1", taxonomy.CLEAN) not in self._rows:
             return []
         found: list[Scene] = []
-        while (clean := self._clean.get(f"{own}.{len(found) + 2}")) is not None:
+        while (clean := self._rows.get((f"{own}.{len(found) + 2}", taxonomy.CLEAN))) is not None:
             row = self._rows.get((clean.clean_id, self.code(session)))
             skipped = "no_such_row" if row is None else None
             if row is not None and head_of(row) != head_of(clean):
@@ -291,14 +300,15 @@ class Scenes:
 
 def _row(session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> Sample:
     """A request as a clean row."""
-    said = ({"role": as_row(role), "content": text} for role, text in messages)
     return Sample(
-        id=f"door__{session.case}::clean",
-        clean_id=f"door__{session.case}",
+        id=f"{ASKED}{session.case}::clean",
+        clean_id=f"{ASKED}{session.case}",
         type_code=taxonomy.CLEAN,
         source=sources.OWN,
         category="calls",
-        messages=tuple(msgspec.convert(one, Message) for one in said),
+        messages=tuple(
+            msgspec.convert({"role": as_row(role), "content": text}, Message) for role, text in messages
+        ),
         tools=tuple(tools),
         golden_answers=(),
         output_format=sources.get(sources.OWN).output_format,

@@ -30,17 +30,17 @@ from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.eval.speakers import status_of
 from robustbench_tc.io.numbers import counts
 from robustbench_tc.llm.errors import from_status
+from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.option import Tell
-from robustbench_tc.schema import Json, Prediction, Sample
+from robustbench_tc.schema import Json, Sample
 from robustbench_tc.shown import Line, Part
 
-from .journal import LEFT, LLM, MCP, Exchange, Opened, read
+from .journal import LEFT, Exchange, Opened, read
 from .plan import Session
 from .summary import as_replies
 
 INCOMPLETE, REFUSED = "incomplete", "refused upstream"
 """Why an attempt has no answer: the agent asked no further, or its server gave none."""
-BACKEND = "door"
 
 
 class Attempt(NamedTuple):
@@ -53,25 +53,15 @@ class Attempt(NamedTuple):
     answers: tuple[Answer, ...]
     """As the harness would have had them; the last may be a failure."""
 
-    @property
-    def answered(self) -> bool:
-        """Whether it can be judged."""
-        return self.answers[-1].status != "request_error"
-
-    def prediction(self, settings: Settings, sample_hash: str, repeat: int) -> Prediction:
-        """For a run in which it is that repeat of the row."""
-        answers = [replace(one, repeat=repeat) for one in self.answers]
-        return predictions.combine(self.row, sample_hash, settings, *answers)
-
 
 def attempts(exchanges: Iterable[Exchange], rows: Mapping[str, Sample], settings: Settings) -> list[Attempt]:
-    """What each session did with each row that was put to its model, of the lines of this kind of door.
+    """What each session did with each row that was put to its model.
 
     Of conversations that a session begins again the first with an answer counts; without one, the first.
     """
     conversations: dict[tuple[str, str], list[list[Exchange]]] = {}
     for one in exchanges:
-        if one.door == LLM and one.row is not None and one.row in rows:
+        if one.row is not None and one.row in rows:
             found = conversations.setdefault((one.session, one.row), [])
             if one.turn == 0 or not found:  # a conversation begins, or begins again
                 found.append([])
@@ -80,7 +70,8 @@ def attempts(exchanges: Iterable[Exchange], rows: Mapping[str, Sample], settings
     for (session, row_id), found in conversations.items():
         row, repeat = rows[row_id], found[0][0].repeat
         tries = [Attempt(row, session, repeat, _answers(row, lines, settings)) for lines in found]
-        made.append(next((one for one in tries if one.answered), tries[0]))
+        answered = (one for one in tries if one.answers[-1].status != "request_error")
+        made.append(next(answered, tries[0]))
     return made
 
 
@@ -116,8 +107,9 @@ def _failure(row: Sample, line: Exchange | None, base: Answer) -> Answer:
         return replace(base, error=f"{INCOMPLETE}: the agent did not ask on after its call was answered")
     if line.status == LEFT or line.status < 400:
         return replace(base, error=f"{INCOMPLETE}: {line.error or 'the reply cannot be read'}")
-    body: Json = {"error": {"message": line.error or ""}}
-    error = from_status(line.status, body, {}, with_tools=bool(row.tools), now=0.0)
+    error = from_status(
+        line.status, {"error": {"message": line.error or ""}}, {}, with_tools=bool(row.tools), now=0.0
+    )
     status = status_of(error, wire.first(row, "fc"))
     said = str(error) if status != "request_error" else f"{REFUSED}: {error.message}"
     return replace(base, status=status, error=said)
@@ -153,9 +145,15 @@ def score(
     notes: list[str] = []
     lines = read(path, notes.append)
     exchanges = as_replies(lines)
-    if others := Counter(one.door for one in lines if one.door not in (LLM, MCP)):
-        notes.append(f"{path}: lines of other doors are not scored: {counts(others)}")
-    _check(path, exchanges)
+    if not any(one.row is not None for one in exchanges):
+        reasons = counts(Counter(one.skipped for one in exchanges if one.skipped is not None))
+        why = "its plan names no dataset (`bench:`), so nothing says which calls are right"
+        if reasons:
+            why = f"no request got a row of the plan's dataset ({reasons})"
+        raise UserError(
+            f"{path} cannot be scored: {why}; `rbtc proxy explain {path}` shows its calls, errors and "
+            "recoveries"
+        )
     opened = [one.opened for one in lines if one.opened is not None]
     data = _dataset(path, opened, dataset)
     with path.open("rb") as file:
@@ -165,10 +163,9 @@ def score(
         fingerprint=data.fingerprint(),
         model=model or min(names, key=lambda name: (-names[name], name), default="agent"),
         mode="fc",
-        backend=BACKEND,
+        backend="door",
         decoding={"journal": hashlib.sha256(first).hexdigest()[:16]},
         prompt_version=prompts.prompt_version(),
-        selection=Selection(),
         repeat=1,
     )
     by_row: dict[str, list[Attempt]] = defaultdict(list)
@@ -180,37 +177,23 @@ def score(
     begun = [row for row in data.rows if row.id in by_row]
     defend = next((one.defend for one in opened if one.defend), ())
     settings = replace(settings, selection=_selection(data, begun), repeat=repeats, defend=defend)
-    hashes = data.hashes
     made = [
-        one.prediction(settings, hashes[row.id], number)
+        predictions.combine(
+            row, data.hashes[row.id], settings, *(replace(answer, repeat=number) for answer in one.answers)
+        )
         for row in begun
         for number, one in enumerate(by_row[row.id][:repeats])
     ]
-    folder = record.start(
-        out or record.default_place(settings.model, "fc", "-door"), data, settings, len(begun) * repeats
-    )
+    place, expected = out or record.default_place(settings.model, "fc", "-door"), len(begun) * repeats
+    folder = record.start(place, data, settings, expected)
     folder.notes += [*notes, *_unseen(by_row, data, lines)]
-    folder.record.settings, folder.record.expected = settings, len(begun) * repeats
+    folder.record.settings, folder.record.expected = settings, expected
     folder.record.left_out = data.left_out | _left_out(data, exchanges, opened, by_row, repeats)
     predictions.leave(folder, made)
     verdicts.score_file(folder, data)
-    reasons = Counter(one.error or "" for one in made if one.status == "request_error")
-    if absent := folder.record.expected - len(made):
-        reasons[f"fewer than {repeats} attempts"] = absent
-    return Scored(folder, len(made), dict(reasons.most_common()))
-
-
-def _check(path: Path, exchanges: Sequence[Exchange]) -> None:
-    """Raises UserError where no case is among what models, or MCP clients, did."""
-    if any(one.row is not None for one in exchanges):
-        return
-    reasons = Counter(one.skipped for one in exchanges if one.skipped is not None)
-    why = "its plan names no dataset (`bench:`), so nothing says which calls are right"
-    if reasons:
-        why = f"no request got a row of the plan's dataset ({counts(reasons)})"
-    raise UserError(
-        f"{path} cannot be scored: {why}; `rbtc proxy explain {path}` shows its calls, errors and recoveries"
-    )
+    failures = Counter(one.error or "" for one in made if one.status == "request_error")
+    failures[f"fewer than {repeats} attempts"] = expected - len(made)
+    return Scored(folder, len(made), dict((+failures).most_common()))
 
 
 def _unseen(by_row: Mapping[str, Sequence[Attempt]], data: Dataset, lines: Iterable[Exchange]) -> list[str]:
@@ -220,18 +203,19 @@ def _unseen(by_row: Mapping[str, Sequence[Attempt]], data: Dataset, lines: Itera
     for line in lines:
         listed[line.session].update(line.lists or ())
     clean = {row.clean_id: row.tools for row in data.rows if row.type_code == taxonomy.CLEAN}
-    found: dict[str, set[str]] = defaultdict(set)
-    for one in (one for tries in by_row.values() for one in tries if listed[one.session]):
-        tools = clean.get(one.row.clean_id, ())
-        names = wire.WireNames(tools)
-        for tool in tools:
-            if not {tool.name, tool.name.rpartition(":")[2], names.wire(tool.name)} & listed[one.session]:
-                found[tool.name].add(one.session)
-    if not found:
+    unseen = {
+        (tool.name, one.session)
+        for tries in by_row.values()
+        for one in tries
+        for tool in clean.get(one.row.clean_id, ())
+        if (there := listed[one.session])
+        and there.isdisjoint((tool.name, tool.name.rpartition(":")[2], safe_name(tool.name)))
+    }
+    if not unseen:
         return []
-    sessions = sorted(set().union(*found.values()))
+    tools, sessions = (sorted(set(names)) for names in zip(*unseen, strict=True))
     return [
-        f"no door stood before the server of {', '.join(sorted(found))} in {len(sessions)} of the sessions "
+        f"no door stood before the server of {', '.join(tools)} in {len(sessions)} of the sessions "
         f"({sessions[0]} is one): calls of these tools were not seen"
     ]
 
@@ -260,11 +244,9 @@ def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:
 
 def _selection(data: Dataset, begun: Sequence[Sample]) -> Selection:
     """As few words as select these rows."""
-    wanted = {row.id for row in begun}
-    for one in (Selection(), Selection(types=tuple(dict.fromkeys(row.type_code for row in begun)))):
-        if {row.id for row in data.select(one)} == wanted:
-            return one
-    return Selection(ids=tuple(row.id for row in begun))
+    types, ids = dict.fromkeys(row.type_code for row in begun), tuple(row.id for row in begun)
+    shortest = (Selection(), Selection(types=tuple(types)), Selection(ids=ids))
+    return next(one for one in shortest if [row.id for row in data.select(one)] == [*ids])
 
 
 def _left_out(
@@ -275,8 +257,8 @@ def _left_out(
     repeats: int,
 ) -> dict[str, int]:
     """What the run does not hold, by reason: rows, attempts and sessions."""
-    types = {code for one in opened for code in one.types}
-    types = types or {tries[0].row.type_code for tries in by_row.values()}
+    asked = {tries[0].row.type_code for tries in by_row.values()}
+    types = {code for one in opened for code in one.types} or asked
     with_row = {one.session for one in exchanges if one.row is not None}
     skipped = {one.session: one.skipped for one in exchanges if one.session not in with_row and one.skipped}
     found = Counter(f"session without its row: {reason}" for reason in skipped.values())

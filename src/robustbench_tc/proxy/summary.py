@@ -16,17 +16,17 @@ import msgspec
 from robustbench_tc.io.numbers import counts
 from robustbench_tc.shown import Part, Table
 
-from .journal import LLM, MCP, Exchange
+from .journal import LLM, Exchange
 
 
 def as_replies(exchanges: Iterable[Exchange]) -> list[Exchange]:
-    """The lines of both kinds of doors, those of this one as exchanges with a model; others are left out."""
+    """The lines of both kinds of doors, those of this one as exchanges with a model."""
     found: list[Exchange] = []
     sessions: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
         if one.door == LLM:
             found.append(one)
-        elif one.door == MCP:
+        else:
             sessions[one.session].append(one)
     for lines in sessions.values():
         for attempt in _attempts(lines):
@@ -79,21 +79,9 @@ def _replies(calls: Sequence[Exchange]) -> Iterator[Exchange]:
         )
 
 
-class Fault(msgspec.Struct, kw_only=True):
-    """Results that one kind of fault took the place of."""
-
-    kind: str
-    met: int = 0
-    spared: int = 0
-    """Not replaced: the plan does not allow it for their tool."""
-    called_again: int = 0
-    """In the same exchange the model called the tool again."""
-    called_others: int = 0
-    """It called other tools."""
-    answered: int = 0
-    """It answered with text."""
-    stopped: int = 0
-    """It gave no reply."""
+OUTCOMES = ("met", "spared", "called_again", "called_others", "answered", "stopped")
+"""Of a result that a fault was meant for: it took its place, or the plan does not allow that for the tool;
+then what the model did in the same exchange: call the tool again, others, answer with text, or nothing."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,9 +99,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions by type."""
     skipped: dict[str, int]
     """Exchanges that did not get their type, by reason."""
-    faults: tuple[Fault, ...]
-    others: dict[str, int]
-    """Lines of other kinds of doors, by kind."""
+    faults: dict[str, dict[str, int]]
+    """By kind: how often each of OUTCOMES."""
 
     def shown(self) -> Iterator[Part]:
         """Counts, then a line for each kind of fault."""
@@ -125,7 +112,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             ("sessions by type", self.types),
             ("without their type", self.skipped),
             ("errors by status", self.errors),
-            ("lines of other doors", self.others),
         ):
             if counted:
                 yield f"{title}: {counts(counted)}"
@@ -133,8 +119,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             yield "faults met: none"
             return
         yield Table(
-            tuple(name.replace("_", " ") for name in ("fault", *Fault.__struct_fields__[1:])),
-            [list(map(str, msgspec.structs.astuple(one))) for one in self.faults],
+            tuple(name.replace("_", " ") for name in ("fault", *OUTCOMES)),
+            [[kind, *(str(one[name]) for name in OUTCOMES)] for kind, one in self.faults.items()],
             "results replaced by faults, and what the model did next",
         )
 
@@ -142,19 +128,20 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 def summary(exchanges: Sequence[Exchange]) -> Summary:
     """Of the lines of both doors; calls that a client made at once are one exchange of the MCP door's."""
     ours = as_replies(exchanges)
-    faults: dict[str, Fault] = {}
+    faults = Counter[tuple[str, str]]()
     for one in ours:
         names = {call["name"] for reply in one.replies for call in reply.get("tool_calls") or ()}
         for spared in one.spared:
-            faults.setdefault(spared.kind, Fault(kind=spared.kind)).spared += 1
+            faults[spared.kind, "spared"] += 1
         for replaced in one.replaced:
-            fault = faults.setdefault(replaced.kind, Fault(kind=replaced.kind))
-            fault.met += 1
-            fault.called_again += replaced.tool in names
-            fault.called_others += bool(names) and replaced.tool not in names
-            fault.answered += bool(one.replies) and not names
-            fault.stopped += not one.replies
+            again = replaced.tool in names
+            faults[replaced.kind, "met"] += 1
+            faults[replaced.kind, "called_again"] += again
+            faults[replaced.kind, "called_others"] += bool(names) and not again
+            faults[replaced.kind, "answered"] += bool(one.replies) and not names
+            faults[replaced.kind, "stopped"] += not one.replies
     types = {one.session: one.type for one in ours}
+    kinds = sorted({kind for kind, _ in faults})
     return Summary(
         sessions=len(types),
         exchanges=len(ours),
@@ -163,8 +150,7 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
         errors=_counted(str(one.status) for one in exchanges if one.status >= 400),
         types=_counted(types.values()),
         skipped=_counted(one.skipped for one in ours if one.skipped),
-        faults=tuple(faults[kind] for kind in sorted(faults)),
-        others=_counted(one.door for one in exchanges if one.door not in (LLM, MCP)),
+        faults={kind: {name: faults[kind, name] for name in OUTCOMES} for kind in kinds},
     )
 
 

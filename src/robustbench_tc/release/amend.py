@@ -8,8 +8,7 @@ import msgspec
 
 from ..builders import errata_files, generations, rebuild
 from ..builders.build import BuildSpec, build
-from ..builders.errata import amended
-from ..builders.errata_files import Answers, Erratum
+from ..builders.errata_files import Answers, Erratum, amended
 from ..builders.report import BuildReport
 from ..builders.sources import Pool
 from ..builders.sources.fetch import resolve_root

@@ -1,6 +1,7 @@
 """`rbtc data diff`: what two versions of a dataset say differently, which of it can move a score, and by how
 much their version numbers must differ."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,37 +16,8 @@ from ..schema import ASKED_COLUMNS, dumps, loads
 from ..shown import Part, Table
 from .versions import STEPS, Step
 
-MOVING = {
-    "messages",
-    "tools",
-    "golden_answers",
-    "gold_tool_index",
-    "injected_error",
-    "output_format",
-    "source",
-}
-"""Columns of the benchmark that a model is shown or judged by. The others describe."""
-
-MOVING_TRAINING = {"data_source", "prompt", "reward_model", "messages", "extra_info"}
-"""Columns of the training data that a model is trained on."""
-
 MEANING = ("component", "static", "ground_truth_changes")
 """Columns of the table `taxonomy` that say what a type's config is."""
-
-MOVING_LIVE = {
-    "world",
-    "turns",
-    "tools",
-    "initial_state",
-    "golden_calls",
-    "gold_state_sha256",
-    "fault",
-    "label",
-}
-"""Columns of the live dataset that an episode or its verdict depends on."""
-
-PLAYED = {"world", "turns", "tools", "initial_state", "fault"}
-"""Columns of the live dataset that an episode depends on: with others its verdict alone is another."""
 
 DESCRIBING_EXTRA = ("generator", "flags", "changes")
 """Keys of `extra_info` that describe a training row."""
@@ -233,11 +205,14 @@ def diff(a: Path, b: Path) -> Diff:
     ours, theirs = configs_of(a), configs_of(b)
     order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with((*ours, *theirs)))]
     order += [schema.TASKS, *map(live_types.type_code, schema.KINDS)]
-    names = sorted(
-        {*ours, *theirs}, key=lambda name: (order.index(name) if name in order else len(order), name)
+    place = {name: at for at, name in reversed([*enumerate(order)])}
+    names = sorted({*ours, *theirs}, key=lambda name: (place.get(name, len(order)), name))
+    before, after = (
+        # Clean id → its tools as text; empty where there is no config `clean`.
+        dict(row.values() for row in parquet.read_rows(found.get(taxonomy.CLEAN, ()), ["clean_id", "tools"]))
+        for found in (ours, theirs)
     )
-    clean_tools = _clean_tools(a), _clean_tools(b)
-    reanchored = {id_ for id_, tools in clean_tools[0].items() if clean_tools[1].get(id_, tools) != tools}
+    reanchored = {id_ for id_, tools in before.items() if after.get(id_, tools) != tools}
     return Diff(
         tuple(_config(name, ours.get(name, []), theirs.get(name, []), reanchored, names) for name in names)
     )
@@ -253,71 +228,108 @@ def configs_of(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
+class _Kind(NamedTuple):
+    """Configs of one kind."""
+
+    column: str
+    """Only they have it."""
+    moving: frozenset[str]
+    """Columns that a model is shown, trained on or judged by. The others describe; of a table all do."""
+    asked: frozenset[str]
+    """Columns that decide what is asked: with others the verdict alone is another."""
+    key: Callable[[Row, str], str]
+    """What names a row of a split."""
+
+
+def _of_training(row: Row, split: str) -> str:
+    """Its key; what describes it is taken out of what it is trained on."""
+    extra = loads(row["extra_info"])
+    described = {name: extra.pop(name, None) for name in DESCRIBING_EXTRA}
+    row |= {"extra_info": extra, "split": split, "described": described}
+    return f"{split}/{extra.get('clean_id')}/{extra.get('copy', 0)}"
+
+
+_KINDS = (
+    _Kind(
+        "extra_info",
+        frozenset(("data_source", "prompt", "reward_model", "messages", "extra_info")),
+        frozenset(),
+        _of_training,
+    ),
+    _Kind(
+        "gold_state_sha256",
+        frozenset(
+            (
+                "world",
+                "turns",
+                "tools",
+                "initial_state",
+                "golden_calls",
+                "gold_state_sha256",
+                "fault",
+                "label",
+            )
+        ),
+        frozenset(("world", "turns", "tools", "initial_state", "fault")),
+        lambda row, split: str(row["id"]),
+    ),
+    _Kind(
+        "golden_answers",
+        frozenset((*ASKED_COLUMNS, "golden_answers", "gold_tool_index", "source")),
+        frozenset(ASKED_COLUMNS),
+        lambda row, split: str(row["id"]),
+    ),
+    _Kind("", frozenset(), frozenset(), lambda row, split: dumps(row)),
+)
+"""Training data, the live dataset, the benchmark, tables: the first whose column a config has."""
+
+
 def _config(
     name: str, ours: list[Path], theirs: list[Path], reanchored: set[str], names: Collection[str]
 ) -> ConfigDiff:
     """What became of a config; `names` are all that either folder has."""
     before_columns, after_columns = _columns(ours), _columns(theirs)
-    columns = {**before_columns, **after_columns}
-    redefined = [
-        f"column {column}" for column, kind in before_columns.items() if after_columns.get(column) != kind
+    kind = next(kind for kind in _KINDS if kind.column in {**before_columns, **after_columns, "": ""})
+    before, after = _rows(kind, ours), _rows(kind, theirs)
+    redefined = []
+    if ours and theirs:
+        redefined = [f"column {one}" for one, its in before_columns.items() if after_columns.get(one) != its]
+    if name == "taxonomy":
+        redefined += _redefined_types(before.values(), after.values(), names)
+    differing = {
+        key: tuple(field for field in {**before[key], **row} if before[key].get(field) != row.get(field))
+        for key, row in after.items()
+        if key in before
+    }
+    changed = [
+        Change(key, fields, not kind.moving.isdisjoint(fields)) for key, fields in differing.items() if fields
     ]
-    if not ours or not theirs:
-        redefined = []
-    if "extra_info" in columns:
-        before, after, moving, asked = _training_rows(ours), _training_rows(theirs), MOVING_TRAINING, set()
-    elif "clean_id" in columns and "type_code" in columns:
-        before, after, moving, asked = _sample_rows(ours), _sample_rows(theirs), MOVING, set(ASKED_COLUMNS)
-        if "gold_state_sha256" in columns:
-            moving, asked = MOVING_LIVE, PLAYED
-    else:
-        before, after = _table_rows(ours), _table_rows(theirs)
-        new, gone = set(after) - set(before), set(before) - set(after)
-        if name == "taxonomy":
-            redefined += _redefined_types(before.values(), after.values(), names)
-        return ConfigDiff(
-            config=name,
-            before=len(before),
-            after=len(after),
-            added=tuple(key for key in after if key in new),
-            removed=tuple(key for key in before if key in gone),
-            table=True,
-            redefined=tuple(redefined),
-            dropped=not theirs,
-        )
-    changed, moved_anchor = [], []
-    for key, row in after.items():
-        if key not in before:
-            continue
-        old = before[key]
-        fields = tuple(field for field in {**old, **row} if old.get(field) != row.get(field))
-        if fields:
-            changed.append(Change(key, fields, not moving.isdisjoint(fields)))
-        elif name != taxonomy.CLEAN and row.get("clean_id") in reanchored:
-            moved_anchor.append(key)
+    anchored = kind.moving and name != taxonomy.CLEAN
     added = tuple(key for key in after if key not in before)
-    again = [change.id for change in changed if not asked.isdisjoint(change.fields)]
+    again = [change.id for change in changed if not kind.asked.isdisjoint(change.fields)]
     return ConfigDiff(
         config=name,
         before=len(before),
         after=len(after),
-        asked_again=len(again) + len(added) if asked else None,
         added=added,
         removed=tuple(key for key in before if key not in after),
         changed=tuple(changed),
-        reanchored=tuple(moved_anchor),
+        reanchored=tuple(
+            key
+            for key, fields in differing.items()
+            if anchored and not fields and after[key].get("clean_id") in reanchored
+        ),
+        table=not kind.moving,
         redefined=tuple(redefined),
         dropped=not theirs,
+        asked_again=len(again) + len(added) if kind.asked else None,
     )
 
 
 def _columns(files: Iterable[Path]) -> dict[str, str]:
     """Column → its type."""
-    found: dict[str, str] = {}
-    for path in files:
-        schema = parquet.about(path).schema.to_arrow_schema()
-        found |= {field.name: type_name(field.type) for field in schema}
-    return found
+    schemas = (parquet.about(path).schema.to_arrow_schema() for path in files)
+    return {field.name: type_name(field.type) for found in schemas for field in found}
 
 
 def _redefined_types(before: Iterable[Row], after: Iterable[Row], built: Collection[str]) -> list[str]:
@@ -330,44 +342,13 @@ def _redefined_types(before: Iterable[Row], after: Iterable[Row], built: Collect
     ]
 
 
-def _keyed(rows: Iterable[Row], key: Callable[[Row], str]) -> dict[str, Row]:
+def _rows(kind: _Kind, files: list[Path]) -> dict[str, Row]:
     """Rows by key; a repeated key gets a number, so that no row hides another."""
     found: dict[str, Row] = {}
-    for row in rows:
-        name = key(row)
-        number = 2
-        unique = name
-        while unique in found:
-            unique, number = f"{name} #{number}", number + 1
-        found[unique] = row
+    times: Counter[str] = Counter()
+    for path in files:
+        for row in parquet.read_rows([path]):
+            key = kind.key(row, path.name.split("-")[0])
+            times[key] += 1
+            found[key if times[key] == 1 else f"{key} #{times[key]}"] = row
     return found
-
-
-def _sample_rows(files: list[Path]) -> dict[str, Row]:
-    return _keyed(parquet.read_rows(files), lambda row: str(row["id"]))
-
-
-def _training_rows(files: list[Path]) -> dict[str, Row]:
-    def rows() -> Iterable[Row]:
-        for path in files:
-            split = path.name.split("-")[0]
-            for row in parquet.read_rows([path]):
-                extra = loads(row["extra_info"])
-                described = {name: extra.pop(name, None) for name in DESCRIBING_EXTRA}
-                yield {**row, "extra_info": extra, "split": split, "described": described}
-
-    def key(row: Row) -> str:
-        extra = row["extra_info"]
-        return f"{row['split']}/{extra.get('clean_id')}/{extra.get('copy', 0)}"
-
-    return _keyed(rows(), key)
-
-
-def _table_rows(files: list[Path]) -> dict[str, Row]:
-    return _keyed(parquet.read_rows(files), dumps)
-
-
-def _clean_tools(folder: Path) -> dict[str, str]:
-    """Clean id → its tools as text; empty where there is no config `clean`."""
-    files = sorted((folder / taxonomy.CLEAN).glob("*.parquet"))
-    return {row["clean_id"]: row["tools"] for row in parquet.read_rows(files, ["clean_id", "tools"])}

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from robustbench_tc import live_types
-
-from .. import __version__, schema
+from .. import __version__, live_types, schema, taxonomy
 from ..audits import audit_files, gate
-from ..audits.report import AuditReport
 from ..builders.sources import OWN_CASES
 from ..dataset_cards.checkpoint import NAME as CHECKPOINT
-from ..dataset_cards.released import Facts, converted, load, render
+from ..dataset_cards.released import read, render
 from ..errors import UserError
 from ..io import folders, manifest, marker
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
@@ -45,6 +42,15 @@ class About(msgspec.Struct, frozen=True):
     sources: tuple[dict[str, Any], ...] = ()
     generators: dict[str, Any] = {}
 
+    def total(self, kind: Kind) -> dict[str, int]:
+        """Config → rows; training data count perturbed rows besides those of their splits."""
+        named = live_types.config_of if kind == "robustbench-tc-live" else str
+        besides = ("perturbed", "validation_perturbed")
+        return {
+            named(code): sum(n for what, n in counts.items() if what not in besides)
+            for code, counts in self.rows.items()
+        }
+
 
 class Released(NamedTuple):
     """A release, and where it lies."""
@@ -66,31 +72,32 @@ class Released(NamedTuple):
 
     def shown(self) -> Iterator[Part]:
         """What was released, and what the gate said."""
-        one = self.manifest
-        counted = len(one.files) + 1  # with the manifest, as `rbtc verify` counts
-        yield f"{one.kind} {one.version}: {counted} files in {self.folder}"
+        one, signature = self.manifest, self.folder / manifest.SIGNATURE
+        # With the manifest, as `rbtc verify` counts.
+        yield f"{one.kind} {one.version}: {len(one.files) + 1} files in {self.folder}"
         if one.gate is not None:
             waived = f", {len(one.gate.waived)} waived" if one.gate.waived else ""
             yield f"the gate is green: {one.gate.checks} checks{waived}"
         yield f"sha256 of the data: {one.data_sha256}"
-        if (self.folder / manifest.SIGNATURE).is_file():
-            yield f"signed: {self.folder / manifest.SIGNATURE}"
+        if signature.is_file():
+            yield f"signed: {signature}"
+
+
+_KINDS: dict[str, Kind] = {
+    f"{taxonomy.CLEAN}/test-*.parquet": "robustbench-tc",
+    f"{schema.TASKS}/test-*.parquet": "robustbench-tc-live",
+    "*/train-*.parquet": "toolrl-dr",
+    CHECKPOINT: "checkpoint",
+}
+"""What a folder holds of a kind, and no other."""
 
 
 def kind_of(folder: Path) -> Kind:
     """What a build folder holds. UserError if it is none."""
-    if any((folder / "clean").glob("test-*.parquet")):
-        return "robustbench-tc"
-    if any((folder / schema.TASKS).glob("test-*.parquet")):
-        return "robustbench-tc-live"
-    if any(folder.glob("*/train-*.parquet")):
-        return "toolrl-dr"
-    if (folder / CHECKPOINT).is_file():
-        return "checkpoint"
-    raise UserError(
-        f"{folder} is not a build: it has neither clean/test-*.parquet, nor {schema.TASKS}/test-*.parquet, "
-        f"nor */train-*.parquet, nor {CHECKPOINT}"
-    )
+    for pattern, kind in _KINDS.items():
+        if any(folder.glob(pattern)):
+            return kind
+    raise UserError(f"{folder} is not a build: it has none of {', '.join(_KINDS)}")
 
 
 OWN_DATA = "--i-own-this-data"
@@ -148,29 +155,18 @@ def release(
     if out.absolute().is_relative_to(build.absolute()):
         raise UserError(f"{out} lies inside the build: choose another --out")
     described = build / (CHECKPOINT if kind == "checkpoint" else marker.BUILD)
-    about = converted(plain := load(described), About, described)
+    about = read(described, About)
     reason, starters = unpublishable(kind, about.profile, own_data), about.profile == "bundled"
     if reason is not None and not (trial and starters):
         hint = " (--trial makes a folder to try the commands on)" if starters else ""
         raise UserError(f"{build} cannot be released: {reason}{hint}")
     carried = _carried(build, kind, about)
-    named = live_types.config_of if kind == "robustbench-tc-live" else str
-    rows = {  # training data count perturbed rows besides those of their splits
-        named(code): sum(counts.get(one, 0) for one in ("train", "validation"))
-        if "train" in counts
-        else sum(counts.values())
-        for code, counts in about.rows.items()
-    }
     with folders.atomic_dir(out, hint=NEVER_OVERWRITTEN) as folder:
         for name in carried:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(build / name, folder / name, follow_symlinks=False)
         data = manifest.data_files({name: manifest.entry(folder / name) for name in carried}, kind)
-        report = None if kind == "checkpoint" else _audited(build, folder, data, audit)
-        verdict = None
-        if report is not None:
-            waived = tuple(check.id for check in report.having("waived"))
-            verdict = Gate(True, marker.AUDIT, len(report.checks), waived)
+        verdict = None if kind == "checkpoint" else _audited(build, folder, data, audit)
         frozen = Manifest(
             kind=kind,
             version=version,
@@ -180,7 +176,7 @@ def release(
             data_sha256=manifest.digest(data),
             seed=about.seed,
             profile=about.profile,
-            rows=rows,
+            rows=about.total(kind),
             sources=about.pins or about.sources,
             generators=about.generators,
             gate=verdict,
@@ -189,12 +185,17 @@ def release(
             previous=followed,
             files=data,
         )
-        for name, content in render(folder, Facts(frozen, plain, report)).items():
+        for name, content in render(folder, frozen).items():
             (folder / name).write_bytes(content)
         check_secrets(folder)
         files = {name: manifest.entry(folder / name) for name in manifest.files_of(folder)}
         frozen = msgspec.structs.replace(frozen, files=files)
-        _seal(folder, frozen, key)
+        text = frozen.json()
+        (folder / manifest.NAME).write_bytes(text)
+        if key is not None:
+            (folder / manifest.SIGNATURE).write_bytes(key.sign(text))
+        for path in filter(Path.is_file, folder.rglob("*")):
+            path.chmod(0o444)
     return frozen
 
 
@@ -207,20 +208,7 @@ def _follows(build: Path, version: str, previous: str) -> Previous:
     return Previous(before.version, before.data_sha256, step)
 
 
-def _seal(folder: Path, frozen: Manifest, key: "Ed25519PrivateKey | None") -> None:
-    """Writes the manifest and its signature; from here on the files are read-only."""
-    text = frozen.json()
-    (folder / manifest.NAME).write_bytes(text)
-    if key is not None:
-        (folder / manifest.SIGNATURE).write_bytes(key.sign(text))
-    for path in folder.rglob("*"):
-        if path.is_file():
-            path.chmod(0o444)
-
-
-def _audited(
-    build: Path, folder: Path, data: Mapping[str, FileEntry], options: Mapping[str, Any]
-) -> AuditReport:
+def _audited(build: Path, folder: Path, data: Mapping[str, FileEntry], options: Mapping[str, Any]) -> Gate:
     """Audits the copy in `folder` and writes the reports there. UserError unless the gate is green."""
     files: dict[str, bytes] = {}
     try:
@@ -241,7 +229,8 @@ def _audited(
     report = msgspec.structs.replace(report, name=build.resolve().name)
     (folder / audit_files.JUDGMENTS).unlink(missing_ok=True)  # the copy's: the audit writes them again
     gate.write(report, folder, files)
-    return report
+    waived = tuple(check.id for check in report.having("waived"))
+    return Gate(True, marker.AUDIT, len(report.checks), waived)
 
 
 def _carried(build: Path, kind: Kind, about: About) -> list[str]:

@@ -14,14 +14,14 @@ import msgspec
 from ..errors import UserError
 from ..io import manifest
 from ..io.manifest import FileEntry, printable
-from ..io.resolve import HUB_ID, Yank, read_yanked
+from ..io.resolve import HUB_ID, Yank, yanked_of
+from ..option import Tell, silent
 
 TIMEOUT_S = 300.0
 """How long the Hub may be silent in the middle of a request."""
 
-TRIES = 8
 PATIENCE_S = 900.0
-"""How often, and how long in all, a step waits for a Hub that wants fewer requests (429)."""
+"""How long in all a step waits for a Hub that wants fewer requests (429)."""
 
 PAUSE_S = 10.0
 """How long to wait for a Hub that wants fewer requests and does not say how long."""
@@ -55,7 +55,7 @@ class Hub:
         *,
         token: str | None = None,
         timeout_s: float = TIMEOUT_S,
-        progress: Callable[[str], None] = lambda line: None,
+        progress: Tell = silent,
     ) -> None:
         from huggingface_hub import HfApi, get_token
 
@@ -70,6 +70,7 @@ class Hub:
 
     def check_token(self) -> None:
         """Refuses none at all, and one that the Hub does not know; what it may do the Hub says."""
+        self.progress("asking the Hub who we are")
         if not self.token:
             raise UserError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
         self.step("asking who the token belongs to", "check HF_TOKEN or run `hf auth login`", self.api.whoami)
@@ -89,11 +90,12 @@ class Hub:
         found = self.step("asking for its versions", LATER, ask)
         if found is None:
             return None, {}
-        heads = [branch.target_commit for branch in found.branches if branch.name == "main"]
-        return (heads[0] if heads else None), {tag.name: tag.target_commit for tag in found.tags}
+        head = next((branch.target_commit for branch in found.branches if branch.name == "main"), None)
+        return head, {tag.name: tag.target_commit for tag in found.tags}
 
     def commit_of(self, revision: str) -> str:
         """The commit of a tag (`v1.0.0`, `1.0.0`), or a full hash. UserError naming the tags there are."""
+        self.progress(f"asking for {revision}")
         head, tags = self.refs()
         if head is None:
             raise UserError(f"no {self.repo_type} {self.repo} on the Hub that this machine may read")
@@ -122,34 +124,52 @@ class Hub:
 
         return self.step("listing its files", LATER, ask)
 
-    def yanked(self) -> tuple[Yank, ...]:
+    def read(self, path: str, revision: str | None = None) -> bytes:
+        """A small file at a revision, fetched now."""
+        from huggingface_hub import hf_hub_download
+
+        with tempfile.TemporaryDirectory() as cache:
+            found = self.step(
+                f"reading {path}",
+                LATER,
+                hf_hub_download,
+                self.repo,
+                path,
+                repo_type=self.repo_type,
+                revision=revision,
+                token=self.token or False,
+                cache_dir=cache,
+            )
+            return manifest.bounded(Path(found))
+
+    def yanked(self, head: str = "main") -> tuple[Yank, ...]:
         """The versions that were withdrawn, as main lists them."""
-        from huggingface_hub.errors import EntryNotFoundError
+        listed = manifest.YANKED in self.tree(head)
+        return yanked_of(self.read(manifest.YANKED, head), self.repo) if listed else ()
 
-        def ask() -> tuple[Yank, ...]:
-            with tempfile.TemporaryDirectory() as temporary:
-                try:
-                    found = self._fetch(manifest.YANKED, "main", temporary)
-                except EntryNotFoundError:
-                    return ()
-                return read_yanked(found)
+    def snapshot(self, commit: str, *, again: bool = False) -> Path:
+        """Every file at a commit: what the client's cache has not got is fetched; with `again` all is."""
+        from huggingface_hub import snapshot_download
 
-        return self.step(f"reading {manifest.YANKED}", LATER, ask)
+        found = self.step(
+            *(("reading back", AGAIN) if again else ("downloading", LATER)),
+            snapshot_download,
+            self.repo,
+            repo_type=self.repo_type,
+            revision=commit,
+            token=self.token or False,
+            force_download=again,
+        )
+        return Path(str(found))
 
     def create(self, private: bool) -> str:
         """Creates the repository and returns the head of main."""
-        self.step(
-            "creating the repository",
-            self.again,
-            self.api.create_repo,
-            self.repo,
-            repo_type=self.repo_type,
-            private=private or None,
-            exist_ok=True,
-        )
+        self.progress(f"creating {self.repo}")
+        make = partial(self.api.create_repo, repo_type=self.repo_type, private=private or None, exist_ok=True)
+        self.step("creating the repository", AGAIN, make, self.repo)
         head, _ = self.refs()
         if head is None:
-            raise UserError(f"{self.repo}: the Hub made no branch main; {self.again}")
+            raise UserError(f"{self.repo}: the Hub made no branch main; {AGAIN}")
         return head
 
     def commit(
@@ -159,24 +179,19 @@ class Hub:
         *,
         head: str | None = None,
         removed: Sequence[str] = (),
-        fix: str | None = None,
+        fix: str = AGAIN,
     ) -> str:
-        """One commit onto main, which has to be at `head`. Returns it; the head itself if nothing differs."""
+        """One commit onto main, which has to be at `head` where one is given. Returns it; the head itself if nothing
+        differs."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        operations: list[Any] = [
-            CommitOperationAdd(
-                path_in_repo=path, path_or_fileobj=held if isinstance(held, bytes) else str(held)
-            )
-            for path, held in files.items()
-        ]
-        operations += [CommitOperationDelete(path_in_repo=path) for path in removed]
+        operations = [*(CommitOperationAdd(path, held) for path, held in files.items())]
         made = self.step(
             "uploading",
-            fix or self.again,
+            fix,
             self.api.create_commit,
             self.repo,
-            operations,
+            [*operations, *map(CommitOperationDelete, removed)],
             commit_message=message,
             repo_type=self.repo_type,
             parent_commit=head,
@@ -185,103 +200,50 @@ class Hub:
 
     def tag(self, name: str, commit: str) -> None:
         """Makes the tag; an answer that got lost is not a failure if the tag is there."""
+        self.progress(f"tagging {name}")
+        tag = partial(self.api.create_tag, tag=name, revision=commit, repo_type=self.repo_type)
         try:
-            self.step(
-                f"tagging {name}",
-                AGAIN,
-                lambda: self.api.create_tag(self.repo, tag=name, revision=commit, repo_type=self.repo_type),
-            )
+            self.step(f"tagging {name}", AGAIN, tag, self.repo)
         except UserError:
             if self.refs()[1].get(name) != commit:
                 raise
-        if self.refs()[1].get(name) != commit:
-            raise UserError(f"{self.repo}: the tag {name} does not point to the commit {commit[:12]}")
-
-    def read(self, path: str, revision: str) -> bytes:
-        """A small file at a revision, fetched now."""
-        with tempfile.TemporaryDirectory() as temporary:
-            return manifest.bounded(self.download(path, revision, temporary, fix=LATER))
-
-    def download(self, path: str, revision: str, folder: str | None, *, fix: str) -> Path:
-        """The file at `revision`, fetched now into `folder`; with None the copy that was just fetched."""
-        return self.step(f"reading {path}", fix, lambda: self._fetch(path, revision, folder))
-
-    def _fetch(self, path: str, revision: str, folder: str | None) -> Path:
-        from huggingface_hub import hf_hub_download
-
-        return Path(
-            hf_hub_download(
-                self.repo,
-                path,
-                repo_type=self.repo_type,
-                revision=revision,
-                token=self.token or False,
-                cache_dir=folder,
-                force_download=folder is not None,
-                local_files_only=folder is None,
-            )
-        )
-
-    def snapshot(self, commit: str) -> Path:
-        """Every file at a commit: the copies in the client's cache, and what is not there yet."""
-        from huggingface_hub import snapshot_download
-
-        found = self.step(
-            "downloading",
-            LATER,
-            lambda: snapshot_download(
-                self.repo, repo_type=self.repo_type, revision=commit, token=self.token or False
-            ),
-        )
-        return Path(found)
 
     def step(self, what: str, fix: str, call: Callable[..., T], *given: Any, **named: Any) -> T:
         """What `call` gives. A Hub that wants fewer requests is waited for; other failures are UserErrors."""
         from huggingface_hub import get_session
 
-        waited = 0.0
-        for attempt in range(TRIES):
+        left = PATIENCE_S
+        while True:
             get_session().timeout = self.timeout_s
             try:
                 return call(*given, **named)
             except UserError:
                 raise
             except Exception as error:  # huggingface_hub's, datasets', their HTTP library's, the system's
-                seconds = _pause(error)
-                if seconds is None or waited + seconds > PATIENCE_S or attempt == TRIES - 1:
-                    why = _reason(error).replace(self.token or "\0", "***")
+                why, seconds = _reason(error)
+                if seconds is None or seconds > left:
+                    why = why.replace(self.token or "\0", "***")
                     raise UserError(f"{self.repo}: {what}: {why}; {fix}") from None
-                waited += seconds
-                self.progress(f"{what}: the Hub wants fewer requests, waiting {seconds:.0f} s")
-                time.sleep(seconds)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+            left -= seconds
+            self.progress(f"{what}: the Hub wants fewer requests, waiting {seconds:.0f} s")
+            time.sleep(seconds)
 
 
-def _answer(error: BaseException | None) -> Any:
-    """The Hub's answer that lies below an error of a client."""
+def _reason(error: Exception) -> tuple[str, float | None]:
+    """What went wrong, in one short line; and how long to wait where the Hub wants fewer requests."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    while error is not None and not isinstance(error, HfHubHTTPError):
-        error = error.__cause__ or error.__context__
-    return error
-
-
-def _pause(error: Exception) -> float | None:
-    """How long a Hub that wants fewer requests wants to be left alone; None where it is something else."""
-    found = _answer(error)
-    if found is None or found.response.status_code != 429:
-        return None
-    said = found.response.headers.get("Retry-After", "")
-    return max(1.0, float(said)) if re.fullmatch(r"[0-9]{1,6}", said) else PAUSE_S
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong, in one short line."""
-    found = _answer(error)
-    if found is None:
-        return f"{type(error).__name__}: {printable(' '.join(str(error).split()), 200)}"
-    said = printable(" ".join((found.server_message or "").split()), 200)
-    return f"the Hub answered {found.response.status_code}" + (f": {said}" if said else "")
+    answer: BaseException | None = error
+    while answer is not None and not isinstance(answer, HfHubHTTPError):
+        answer = answer.__cause__ or answer.__context__
+    if answer is None:
+        return f"{type(error).__name__}: {printable(' '.join(str(error).split()), 200)}", None
+    status, said = answer.response.status_code, " ".join((answer.server_message or "").split())
+    why = f"the Hub answered {status}" + (f": {printable(said, 200)}" if said else "")
+    if status != 429:
+        return why, None
+    wanted = answer.response.headers.get("Retry-After", "")
+    return why, max(1.0, float(wanted)) if re.fullmatch(r"[0-9]{1,6}", wanted) else PAUSE_S
 
 
 def git_blob(path: Path) -> str:
@@ -291,14 +253,11 @@ def git_blob(path: Path) -> str:
         return hashlib.file_digest(file, begun).hexdigest()
 
 
-def differs(path: Path, listed: HubFile) -> str | None:
-    """How a local file differs from the one that the Hub lists; None where it does not."""
-    size = path.stat().st_size
+def differs(path: Path, listed: HubFile) -> str:
+    """How a local file differs from the one that the Hub lists; "" where it does not."""
+    if listed.sha256 is not None:
+        return manifest.unlike(path, FileEntry(listed.bytes, listed.sha256))
+    size, found = path.stat().st_size, git_blob(path)
     if size != listed.bytes:
         return f"{size:,} bytes instead of {listed.bytes:,}"
-    if listed.sha256 is None:
-        found = git_blob(path)
-        return None if found == listed.git else f"git blob {found[:12]}… instead of {listed.git[:12]}…"
-    held: FileEntry = manifest.entry(path)
-    same = held.sha256 == listed.sha256
-    return None if same else f"sha256 {held.sha256[:12]}… instead of {listed.sha256[:12]}…"
+    return "" if found == listed.git else f"git blob {found[:12]}… instead of {listed.git[:12]}…"

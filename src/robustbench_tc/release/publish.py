@@ -5,15 +5,16 @@ command run again completes the upload: what the Hub has already is not sent twi
 """
 
 import tempfile
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Collection, Iterator
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 
 from ..dataset_cards.released import read_audit
 from ..errors import UserError
-from ..io import manifest
+from ..io import manifest, parquet
 from ..io.manifest import Manifest
 from ..io.resolve import read_yanked
 from ..option import Tell, silent
@@ -71,53 +72,40 @@ def publish(
     on the way.
     """
     release = check_folder(folder, own_data)
-    hub = Hub(
-        repo,
-        "model" if release.kind == "checkpoint" else "dataset",
-        token=token,
-        timeout_s=timeout_s,
-        progress=progress,
-    )
+    repo_type = "model" if release.kind == "checkpoint" else "dataset"
+    hub = Hub(repo, repo_type, token=token, timeout_s=timeout_s, progress=progress)
     if release.repo not in (None, repo):
         raise UserError(
             f"{folder} says that it is published as {release.repo}: release it with --repo {repo}"
         )
-    progress("asking the Hub who we are")
     hub.check_token()
     head, tags = hub.refs()
     if release.tag in tags:
         same = hub.read(manifest.NAME, release.tag) == (folder / manifest.NAME).read_bytes()
         there = "these very bytes: nothing to do" if same else "other bytes: release under a new --version"
         raise UserError(f"{repo} has the tag {release.tag} already, with {there}")
-    local = [*release.files, manifest.NAME]
-    if (folder / manifest.SIGNATURE).is_file():
-        local.append(manifest.SIGNATURE)
+    signed = (folder / manifest.SIGNATURE).is_file()
+    files = {path: folder / path for path in (*release.files, manifest.NAME, *[manifest.SIGNATURE] * signed)}
+    kept = {*files, manifest.YANKED}  # which versions were withdrawn stays true under every later one
     listed = hub.tree(head) if head else {}
-    kept = {*local, manifest.YANKED}  # which versions were withdrawn stays true under every later one
-    removed = tuple(path for path in listed if path not in kept and not manifest.is_tolerated(path))
     done = Published(
         repo=repo,
-        repo_type=hub.repo_type,
+        repo_type=repo_type,
         tag=release.tag,
         commit=None,
-        files={path: (folder / path).stat().st_size for path in local},
-        removed=removed,
+        files={path: place.stat().st_size for path, place in files.items()},
+        removed=tuple(path for path in listed if path not in kept and not manifest.is_tolerated(path)),
         creates_repo=head is None,
         read_back=0,
     )
     if dry_run:
         return done
-    if head is None:
-        progress(f"creating {repo}")
-        head = hub.create(private)
-    progress(f"uploading {len(local)} files")
-    files = {path: folder / path for path in local}
-    commit = hub.commit(files, f"Release {release.tag}", head=head, removed=removed)
-    progress("reading back")
-    read_back(hub, folder, local, commit)
-    progress(f"tagging {release.tag}")
+    head = head or hub.create(private)
+    progress(f"uploading {len(files)} files")
+    commit = hub.commit(files, f"Release {release.tag}", head=head, removed=done.removed)
+    read_back(hub, folder, files, commit)
     hub.tag(release.tag, commit)
-    return msgspec.structs.replace(done, commit=commit, read_back=len(local))
+    return msgspec.structs.replace(done, commit=commit, read_back=len(files))
 
 
 def check_folder(folder: Path, own_data: bool = False) -> Manifest:
@@ -127,17 +115,13 @@ def check_folder(folder: Path, own_data: bool = False) -> Manifest:
         raise UserError(f"{folder} has no green gate: release its build again")
     if reason := unpublishable(release.kind, release.profile, own_data):
         raise UserError(f"{folder}: {reason}")
-    found = manifest.problems(folder)
-    if found:
+    if found := manifest.problems(folder):
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise UserError(f"{folder} is not as it was released: {found[0]}{more}; `rbtc verify` lists all")
     if release.gate is not None:
         report = read_audit(folder)
-        if (
-            not report.is_green
-            or report.build != release.data_sha256
-            or release.gate.report not in release.files
-        ):
+        named = release.gate.report in release.files
+        if not (named and report.is_green and report.build == release.data_sha256):
             raise UserError(f"{folder}: its audit report is not green for its data: release its build again")
     for yank in read_yanked(folder / manifest.YANKED):
         if yank.version == release.version:
@@ -145,59 +129,29 @@ def check_folder(folder: Path, own_data: bool = False) -> Manifest:
     return release
 
 
-def read_back(hub: Hub, folder: Path, names: list[str], commit: str) -> None:
-    """Downloads every file at `commit` again and compares it with the folder.
+def read_back(hub: Hub, folder: Path, files: Collection[str], commit: str) -> None:
+    """Downloads every file at `commit` again, and loads every config as users will.
 
-    Data goes through `load_dataset`, as users will load it: its rows, and the bytes that it fetched.
-    UserError naming the first file or config that differs.
+    UserError naming the first file or config that differs from the folder's.
     """
-    with tempfile.TemporaryDirectory() as temporary:
-        loaded: set[str] = set()
-        if hub.repo_type == "dataset":
-            for config, paths in configs_of(folder).items():
-                hub.progress(f"reading back {config}")
-                cache = Path(temporary) / "arrow" / config
-                same = partial(_same_rows, hub, config, paths, commit, cache)
-                if not hub.step(f"reading back the config {config}", AGAIN, same):
-                    raise UserError(f"{hub.repo}: {config} reads back with other rows; {AGAIN}")
-                loaded |= {path.relative_to(folder).as_posix() for path in paths}
-        for path in names:
-            place = None if path in loaded else temporary
-            found = manifest.entry(hub.download(path, commit, place, fix=AGAIN))
-            if found != manifest.entry(folder / path):
-                raise UserError(f"{hub.repo}: {path} reads back with other bytes; {AGAIN}")
-
-
-def _same_rows(hub: Hub, config: str, paths: list[Path], commit: str, cache: Path) -> bool:
     import datasets
-    import pyarrow as pa
-
-    from ..io import parquet
 
     datasets.disable_progress_bars()
     datasets.utils.logging.set_verbosity_error()
-    found = datasets.load_dataset(
-        hub.repo,
-        config,
-        revision=commit,
-        token=hub.token,
-        cache_dir=str(cache),
-        download_mode=datasets.DownloadMode.FORCE_REDOWNLOAD,
-    )
-    splits: dict[str, list[Path]] = {}
-    for path in paths:
-        splits.setdefault(path.name.split("-")[0], []).append(path)
-    if set(found) != set(splits):
-        return False
-    for split, parts in splits.items():
-        theirs, at = found[split].data.table, 0  # on disk: only the slice at hand is in memory
-        for part in parts:
-            with parquet.opened(part) as file:
-                for batch in file.iter_batches(use_threads=False):
-                    ours = pa.Table.from_batches([batch])
-                    if not theirs.slice(at, ours.num_rows).cast(ours.schema).equals(ours):
-                        return False
-                    at += ours.num_rows
-        if at != theirs.num_rows:
-            return False
-    return True
+    hub.progress("reading back")
+    there = hub.snapshot(commit, again=True)
+    for path in files:
+        if manifest.unlike(there / path, manifest.entry(folder / path)):
+            raise UserError(f"{hub.repo}: {path} reads back with other bytes; {AGAIN}")
+    for config, paths in configs_of(folder).items() if hub.repo_type == "dataset" else ():
+        hub.progress(f"loading {config}")
+        with tempfile.TemporaryDirectory() as cache:
+            named = {"revision": commit, "token": hub.token, "cache_dir": cache}
+            loaded = hub.step(f"loading {config}", AGAIN, datasets.load_dataset, hub.repo, config, **named)
+            parts = groupby(paths, lambda path: path.name.split("-")[0])
+            held = {split: pa.concat_tables(map(parquet.read_file, files)) for split, files in parts}
+            theirs = {split: rows.data.table for split, rows in loaded.items()}
+            if theirs.keys() != held.keys() or any(
+                theirs[split].cast(rows.schema) != rows for split, rows in held.items()
+            ):
+                raise UserError(f"{hub.repo}: {config} reads back with other rows; {AGAIN}")

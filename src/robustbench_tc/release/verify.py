@@ -79,31 +79,40 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.asdict(self) | changed
 
 
-def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, revision: str = "") -> Verified:
+def verify(
+    folder: Path | None, *, key: Path | None = None, hub: Hub | None = None, revision: str = ""
+) -> Verified:
     """Compares every file of a release folder with its manifest, and that with whoever can vouch for it.
 
     `key`: a file with the ed25519 public key that must have signed the manifest. `hub` and `revision`: the
-    repository whose commit must hold exactly these files. Raises UserError where there is no release.
+    repository whose commit must hold exactly these files; with `folder` None those are looked at that lie in
+    the client's cache, or are fetched now. Raises UserError where there is no release.
     """
-    release = manifest.read(folder)
-    found = manifest.contents(folder)
-    problems = manifest.problems(folder)
+    name, commit, withdrawn = str(folder), None, None
+    if hub is not None:
+        name, commit = f"{hub.repo}@{revision}", hub.commit_of(revision)
+        if folder is None:
+            hub.progress(f"downloading what is not in the cache of {commit[:12]}")
+            folder, withdrawn = hub.snapshot(commit), hub.yanked()
+    assert folder is not None, "a folder, or a place on the Hub"
+    release, found, problems = manifest.read(folder), manifest.contents(folder), manifest.problems(folder)
     if key is not None:
         problems += _signature(folder, found, key)
-    commit = None
-    if hub is not None:
-        hub.progress(f"asking for {revision}")
-        commit = hub.commit_of(revision)
-        problems += _against(folder, found, hub, commit)
+    if hub is not None and commit is not None:
+        hub.progress("comparing with the Hub's listing")
+        listed = {path: file for path, file in hub.tree(commit).items() if not manifest.is_tolerated(path)}
+        # The list of withdrawn versions changes after the release, on main.
+        problems += manifest.compared(folder, found, listed, differs, beside=(manifest.YANKED,))
         tagged = revision.removeprefix("v")
         if tagged != release.version and manifest.is_version(tagged):
             what = f"it says version {release.version}, the tag {revision}"
             problems.append(Problem("bad", manifest.NAME, what))
     # The manifest's and the Hub's word about a file are one finding.
     first = {(one.kind, one.path): one for one in reversed(problems)}
-    withdrawn = read_yanked(folder / manifest.YANKED)
+    if withdrawn is None:
+        withdrawn = read_yanked(folder / manifest.YANKED)
     return Verified(
-        name=str(folder) if hub is None else f"{hub.repo}@{revision}",
+        name=name,
         kind=release.kind,
         version=release.version,
         witness=" and ".join(who for who, asked in (("key", key), ("hub", hub)) if asked) or "none",
@@ -114,16 +123,6 @@ def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, rev
         signed=manifest.SIGNATURE in found.files,
         yanked=next((one.line for one in withdrawn if one.version == release.version), None),
     )
-
-
-def verify_on_hub(hub: Hub, revision: str, *, key: Path | None = None) -> Verified:
-    """The same for a version on the Hub: for the copy in the client's cache, or one that is fetched now."""
-    hub.progress(f"asking for {revision}")
-    commit = hub.commit_of(revision)
-    hub.progress(f"downloading what is not in the cache of {commit[:12]}")
-    found = verify(hub.snapshot(commit), key=key, hub=hub, revision=revision)
-    withdrawn = [yank.line for yank in hub.yanked() if yank.version == found.version]
-    return msgspec.structs.replace(found, yanked=withdrawn[0] if withdrawn else None)
 
 
 def parse_name(name: str) -> tuple[str, str]:
@@ -145,18 +144,3 @@ def _signature(folder: Path, found: Contents, key: Path) -> list[Problem]:
         return []
     what = f"not made with the key of {key} over these bytes of {manifest.NAME}"
     return [Problem("signature", manifest.SIGNATURE, what)]
-
-
-def _against(folder: Path, found: Contents, hub: Hub, commit: str) -> list[Problem]:
-    """What differs from the files that the Hub lists at a commit."""
-    hub.progress("comparing with the Hub's listing")
-    listed = {path: file for path, file in hub.tree(commit).items() if not manifest.is_tolerated(path)}
-    present = set(found.files)
-    problems = []
-    for path, file in sorted(listed.items()):
-        if path not in present:
-            problems += [] if path in found.links else [Problem("missing", path)]
-        elif (what := differs(folder / path, file)) is not None:
-            problems.append(Problem("bad", path, f"{what} on the Hub"))
-    later = {manifest.YANKED} - set(listed)  # it changes after the release, on main
-    return problems + [Problem("surplus", path) for path in sorted(present - set(listed) - later)]

@@ -16,12 +16,10 @@ import msgspec
 from ..errors import UserError
 from ..io import manifest, templates
 from ..io.files import atomic_file
-from ..io.manifest import Kind, printable
+from ..io.manifest import printable
 from ..io.resolve import Yank, read_yanked, yanked_json
-from ..option import Tell
 from ..shown import Part
 from .hub import Hub
-from .verify import parse_name
 
 _BEGIN, _END = "<!-- yanked versions -->", "<!-- end of yanked versions -->"
 _BLOCK = re.compile(rf"\n*{re.escape(_BEGIN)}.*?{re.escape(_END)}\n*", re.DOTALL)
@@ -50,32 +48,13 @@ class Yanked(msgspec.Struct, frozen=True, kw_only=True):
         yield f"{said} ({self.where}{f', commit {self.commit}' if self.commit else ''})"
 
 
-def withdrawn(
-    name: str,
-    reason: str | None,
-    *,
-    date: str,
-    use: str | None,
-    kind: Kind,
-    timeout_s: float,
-    progress: Tell,
-) -> Yanked:
-    """`yank` of the release folder `name`, or `yank_on_hub` of `org/name@version`."""
-    folder = Path(name).expanduser()
-    if folder.exists():
-        return yank(folder, reason, date=date, use=use)
-    repo, revision = parse_name(name)
-    hub = Hub(repo, "model" if kind == "checkpoint" else "dataset", timeout_s=timeout_s, progress=progress)
-    return yank_on_hub(hub, revision, reason, date=date, use=use)
-
-
 def yank(folder: Path, reason: str | None, *, date: str, use: str | None = None) -> Yanked:
     """Withdraws the version in a release folder, or with reason None takes that back. Raises UserError."""
     release = manifest.read(folder)
-    found = _changed(read_yanked(folder / manifest.YANKED), release.version, reason, date, use)
     path = folder / manifest.YANKED
+    found = _changed(read_yanked(path), release.version, reason, date, use)
     if found:
-        with atomic_file(path) as beside:
+        with atomic_file(path, replace=True) as beside:
             beside.write_bytes(yanked_json(found))
     else:
         path.unlink(missing_ok=True)
@@ -87,26 +66,21 @@ def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: 
 
     UserError where there is no tag of this version, or the token may not write.
     """
-    hub.progress("asking the Hub who we are")
     hub.check_token()
-    head, tags = hub.refs()
     version = manifest.check_version(revision)
-    tag = f"v{version}"
-    if head is None or tag not in tags:
-        hub.commit_of(tag)  # says what there is instead
-    assert head is not None
+    hub.commit_of(f"v{version}")
+    head, tags = hub.refs()
+    assert head is not None, "it has a tag"
     if use is not None and f"v{manifest.check_version(use)}" not in tags:
         raise UserError(f"--use {use}: {hub.repo} has no such version")
-    found = _changed(hub.yanked(), version, reason, date, use)
+    found = _changed(hub.yanked(head), version, reason, date, use)
     listed = hub.tree(head)
     card = hub.read(CARD, head).decode("utf-8", "replace") if CARD in listed else ""
     files: dict[str, Path | bytes] = {CARD: with_warning(card, found).encode()}
-    removed = []
     if found:
         files[manifest.YANKED] = yanked_json(found)
-    elif manifest.YANKED in listed:
-        removed.append(manifest.YANKED)
-    what = f"Yank {tag}" if reason is not None else f"Take back: yank {tag}"
+    removed = [manifest.YANKED] if not found and manifest.YANKED in listed else []
+    what = f"Yank v{version}" if reason is not None else f"Take back: yank v{version}"
     hub.progress("committing")
     fix = "nothing was changed; run the same command again"
     commit = hub.commit(files, what, head=head, removed=removed, fix=fix)
@@ -134,13 +108,13 @@ def _changed(
     if reason is None:
         if not here:
             raise UserError(f"version {version} is not yanked: there is nothing to take back")
-        return tuple(one for one in known if one.version != version)
+        return tuple(one for one in known if one not in here)
+    if here:
+        raise UserError(f"{here[0].line}: it is yanked already; `rbtc data amend --undo` takes that back")
     reason = " ".join(reason.split())
     if not reason or len(reason) > LENGTH:
         raise UserError(f"--reason has {len(reason)} characters: say why in one sentence")
-    if use is not None and manifest.check_version(use) == version:
-        raise UserError(f"--use {use}: this is the version that is yanked")
-    if here:
-        raise UserError(f"{here[0].line}: it is yanked already; `rbtc data amend --undo` takes that back")
     instead = None if use is None else manifest.check_version(use)
+    if instead == version:
+        raise UserError(f"--use {use}: this is the version that is yanked")
     return (*known, Yank(version, printable(reason, LENGTH), date, instead))

@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from robustbench_tc.builders.at_hand import sources_at_hand
+from robustbench_tc.builders.rebuild import sources_at_hand
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
 

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, live_types, schema
+from robustbench_tc.builders.benchmark import LIVE_CONFIGS, RobustBenchTCLive
 from robustbench_tc.builders.live.build import LITE_KINDS, LiveSpec, prepared, rows_of
-from robustbench_tc.builders.live.dataset import CONFIGS, RobustBenchTCLive
 from robustbench_tc.builders.live.placing import REPEATS, Reason, at_site, sites
 from robustbench_tc.builders.live.probing import Prober
-from robustbench_tc.builders.live.report import LiveReport
 from robustbench_tc.builders.live.trace import clean_rows, traced
+from robustbench_tc.builders.report import LiveReport
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import KINDS, LiveRow, features
 from robustbench_tc.seeding import rng
@@ -268,7 +268,10 @@ def test_a_write_that_no_read_shows_can_be_reported_at_best(kind: Any, made: str
 def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, live_build: Path) -> None:
     from datasets import load_dataset
 
-    assert (schema.TASKS, *(f"live_{kind}" for kind in (*KINDS, *live_types.registry_types()))) == CONFIGS
+    assert (
+        schema.TASKS,
+        *(f"live_{kind}" for kind in (*KINDS, *live_types.registry_types())),
+    ) == LIVE_CONFIGS
     for config in ("tasks", "live_duplicate_effect"):
         cache = str(tmp_path / "cache")
         builder = RobustBenchTCLive(config_name=config, worlds=("orders",), cache_dir=cache)

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, live_types
+from robustbench_tc.builders.benchmark import RobustBenchTCLive
 from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared
-from robustbench_tc.builders.live.dataset import RobustBenchTCLive
 from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.live_types import registry_types, type_code

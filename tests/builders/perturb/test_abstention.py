@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import taxonomy
+from robustbench_tc.audits.checks import HOLDS, verdict
 from robustbench_tc.audits.invariants import allowed
-from robustbench_tc.audits.invariants.base import HOLDS
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.loans import IRRELEVANT, borrowed
 from robustbench_tc.builders.perturb import (
@@ -319,7 +319,7 @@ def test_the_whole_row_is_swapped(clean: Sample, other: Sample) -> None:
     assert isinstance(row, Sample)
     if (row.messages, row.tools) != (opened(clean)[0], clean.tools):
         assert UNIT.check(clean, row) == []
-    assert allowed.replay(row, clean) == HOLDS
+    assert verdict(allowed.diff_explains_the_row, row, clean) == HOLDS
     assert allowed.differences(row, clean) <= set(UNIT.may_change)
     assert (row.messages, row.tools) == (opened(record)[0], record.tools)
     assert self_check(row, clean) is None

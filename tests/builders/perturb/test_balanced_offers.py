@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
+from robustbench_tc.audits.invariants.base import is_for
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.draws import offers
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
@@ -134,7 +135,7 @@ def test_a_transcript_that_calls_the_worse_tool_is_flagged() -> None:
     assert made(dialogue, "CD_AB").flags == ("history_names_distractor",)
     row = msgspec.structs.replace(made(dialogue, "CD_swap"), flags=())
     assert REGISTRY["CD_swap"].check(dialogue, row) != []
-    assert INVARIANTS["telling_history_is_flagged"].holds(row, dialogue) == "it is not flagged"
+    assert INVARIANTS["telling_history_is_flagged"].verdict(row, dialogue) == "it is not flagged"
 
 
 # --- half of the rows ---------------------------------------------------------------------------------------
@@ -294,14 +295,14 @@ def test_a_row_changes_what_it_may_and_both_sets_of_rules_agree(code: str, sampl
     assert dumps(made(sample, code, seed)) == dumps(row)
     assert REGISTRY[code].check(sample, row) == []
     for name, one in INVARIANTS.items():
-        if one.of_type(code):
-            assert not one.holds(row, sample), name
+        if is_for(one, code):
+            assert not one.verdict(row, sample), name
     if self_check(sample) is None:  # where the scorer takes the clean gold, it takes the row's
         assert self_check(row, sample) is None
     for check, spoil in defects_of(code):
         spoiled = spoil(sample, row)
         assert REGISTRY[code].check(sample, spoiled) != []
-        assert INVARIANTS[check].holds(spoiled, sample), check
+        assert INVARIANTS[check].verdict(spoiled, sample), check
 
 
 def test_the_property_is_tried_on_rows_of_every_type() -> None:

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.audits.invariants import INVARIANTS
-from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS, RowChecks
+from robustbench_tc.audits.checks import rules
+from robustbench_tc.audits.rows import RowChecks
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Perturbation, facts
 from robustbench_tc.builders.perturb.base import register
@@ -25,6 +25,8 @@ from . import cases
 from .planted import defects_of
 
 CODES = list(REGISTRY)
+CHECKS = {one.name for one in rules("benchmark_rows") if one.id.startswith("rows.") and not one.is_native}
+"""The gate's checks of rows."""
 
 
 def writer() -> ModuleType:
@@ -91,7 +93,7 @@ def _held(clean: Sample, row: Sample) -> dict[str, str | None]:
     checks = RowChecks()
     checks.check("clean", 0, [row_dict(clean)])
     found = checks.check(row.type_code, 0, [row_dict(row)]).rows
-    return {name: found[name][0] for name in (*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER)}
+    return {name: found[name][0] for name in CHECKS}
 
 
 def test_the_gate_takes_a_golden_row_and_catches_the_types_planted_defect(subtests: pytest.Subtests) -> None:

@@ -123,7 +123,7 @@ def test_no_tool_that_would_serve_as_well_enters_and_the_audit_names_one_that_do
         "paint_fence", "Paints the fence of a garden.", {"properties": {"colour": {}}, "required": ["colour"]}
     )
     row = flood.perturb(sample, random.Random(0), pool_of(apart))
-    audit = INVARIANTS["no_new_tool_is_described_as_a_gold_one"].holds
+    audit = INVARIANTS["no_new_tool_is_described_as_a_gold_one"].verdict
     assert audit(row, sample) == ""
     planted = tuple(about_gold if tool == apart else tool for tool in row.tools)
     assert "is described as an accepted tool" in str(

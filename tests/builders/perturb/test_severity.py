@@ -127,7 +127,7 @@ def test_no_slip_changes_what_is_asked_and_the_audit_names_one_that_does() -> No
     tools = (msgspec.structs.replace(siblings[1], name="reserve_quiet"), *siblings[2:])
     text = "Please do not reserve seven tables, just a quiet table, and never near the window."
     sample = msgspec.structs.replace(asked(LETTER, text), tools=tools, golden_answers=gold, gold_tool_index=0)
-    audit = INVARIANTS["words_that_decide_are_typed_right"].holds
+    audit = INVARIANTS["words_that_decide_are_typed_right"].verdict
     for seed in range(40):
         typed = str(row_of("typos_2", sample, seed).changes[0].after)
         assert {"not", "seven", "quiet", "never"} <= set(re.findall(r"[a-z]+", typed))

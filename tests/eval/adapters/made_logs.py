@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from robustbench_tc import schema
 from robustbench_tc.schema import Prediction, Verdict, dumps
 
-STORED, DEFLATED, ZSTANDARD = 0, 8, 93
+STORED, DEFLATED, BZIP2, LZMA, ZSTANDARD = 0, 8, 12, 14, 93
 Member = tuple[str, bytes]
 
 

@@ -73,7 +73,7 @@ def test_keys_of_the_document(tmp_path: Path) -> None:
         rows.append(sample(n, doc={"q": f"q{n // 2}", "kind": kind}, acc=float(n % 2), f1=0.5))
     log = write(tmp_path / "a", {"mine": rows})
     found = api.compare(log, log, log_keys=["clean_id=q", "type=kind", "score=acc"])
-    assert found.overall["clean"].a == 1.0 and found.types[0].pair.a == 0.0
+    assert found.overall["clean"].a == 1.0 and found.types["realistic_typos"].a == 0.0
     notes = api.compare(log, log, log_keys=["clean_id=q", "type=kind", "score=f1"]).notes
     assert any("16 scores lie between right and wrong" in line for line in notes)
 

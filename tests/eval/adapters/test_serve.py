@@ -1,18 +1,18 @@
-"""The process that has our rows, spoken to over a socket: what the taskset of verifiers rests on."""
+"""The process that has our rows, spoken to line by line: what the taskset of verifiers rests on."""
 
 import asyncio
 import importlib.util
+import io
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
 
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval.adapters.rows import Rows
-from robustbench_tc.eval.adapters.serve import REQUEST, application
+from robustbench_tc.eval.adapters.serve import Service
 from robustbench_tc.eval.inputs import load_live
 from tests.eval import small
 
@@ -35,17 +35,14 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(dataset: Path, *requests: tuple[str, Any], **settings: Any) -> list[Any]:
     """The answers of one service to these requests, one after the other: JSON, or what is wrong."""
 
-    async def run() -> list[Any]:
-        rows = Rows(str(dataset), **settings)
-        async with TestClient(TestServer(application(rows))) as client:
-            found = []
-            for name, given in requests:
-                data = given if isinstance(given, bytes) else json.dumps(given).encode()
-                answer = await client.post(f"/{name}", data=data)
-                found.append(await answer.json() if answer.status == 200 else await answer.text())
-            return found
-
-    return asyncio.run(run())
+    lines = [
+        given if isinstance(given, bytes) else json.dumps({"do": name, **given}).encode()
+        for name, given in requests
+    ]
+    out = io.BytesIO()
+    asyncio.run(Service(Rows(str(dataset), **settings)).run(io.BytesIO(b"\n".join(lines)), out))
+    answers = [json.loads(line) for line in out.getvalue().splitlines()]
+    return [one.get("wrong", one) for one in answers]
 
 
 def test_gold_earns_one_and_an_episode_goes_on_until_it_ends(dataset: Path) -> None:
@@ -93,7 +90,7 @@ def test_every_static_row_has_gold_that_earns_one(tmp_path: Path) -> None:
     ("name", "given", "said"),
     [
         ("begin", b"{", "not a request: "),
-        ("begin", [], "not a request: "),
+        ("begin", b"[]", "not a request: "),
         ("stop", {}, "unknown request 'stop'"),
         ("begin", {"row": "x"}, "'x' is not among the rows"),
         ("begin", {"rows": "x"}, "not a request: "),
@@ -144,8 +141,8 @@ def test_the_process_ends_with_its_input(dataset: Path) -> None:
     with pytest.raises(RuntimeError, match="'nothing' is not among the rows"):
         asyncio.run(core.ask("begin", row="nothing"))
     begun = asyncio.run(core.ask("begin", row="orders_1::clean"))
-    with pytest.raises(RuntimeError, match="size"):
-        asyncio.run(core.ask("reply", dialogue=begun["dialogue"], completion="x" * (REQUEST + 1)))
+    with pytest.raises(RuntimeError, match="no choices in x"):
+        asyncio.run(core.ask("reply", dialogue=begun["dialogue"], completion="x" * 10**8))
     assert asyncio.run(core.ask("end", dialogue=begun["dialogue"]))["score"]["reward"] == 0.0
     core._process.stdin.close()
     assert core._process.wait(30) == 0

@@ -65,15 +65,19 @@ FAILS: list[tuple[Callable[[Task], Any], str]] = [
         lambda task: {"answer": 1},
         "agent: it returned a dict with 'answer': its keys are text, calls and usage",
     ),
-    (lambda task: Reply(text=7), "agent: its text is int, not a text"),  # type: ignore[arg-type]
-    (lambda task: Reply(text="x" * 1_000_001), "agent: its text has 1,000,001 characters; at most 1,000,000"),
-    (lambda task: Reply(calls="f(1)"), "agent: its calls are str, not a list"),
+    (lambda task: {"choices": [{"message": "hi"}]}, "agent: it returned a dict with 'choices'"),
+    (lambda task: Reply(text=7), "agent: Expected `str`, got `int` - at `$.text`"),  # type: ignore[arg-type]
+    (lambda task: Reply(text="x" * 1_000_001), "agent: Expected `str` of length <= 1000000 - at `$.text`"),
+    (lambda task: Reply(calls="f(1)"), "agent: Expected `array`, got `str` - at `$.calls`"),
     (lambda task: Reply(calls=[7]), 'agent: a call is int: write {"name": …, "arguments": {…}}'),
     (lambda task: Reply(calls=[{"arguments": {}}]), "agent: a call has no name"),
     (lambda task: Reply(calls=[("f", {"a": object()})]), "agent: a call's arguments are not JSON: "),
     (lambda task: Reply(calls=[("f", float("nan"))]), "agent: a call's arguments are float, not a dict"),
     (lambda task: Reply(calls=[("f", {"a": float("nan")})]), "agent: a call's arguments are not JSON: "),
-    (lambda task: Reply(calls=[("f", {})] * 1_001), "agent: it makes 1,001 calls at once; at most 1,000"),
+    (
+        lambda task: Reply(calls=[("f", {})] * 1_001),
+        "agent: Expected `array` of length <= 1000 - at `$.calls`",
+    ),
     (lambda task: task.call("f", 7), "agent: it raised TypeError: a call's arguments are int, not a dict"),
     (lambda task: [task.call("f") for _ in range(1_001)], "agent: it raised RuntimeError: more than 1,000"),
 ]
@@ -165,10 +169,11 @@ def test_an_agent_that_fails_on_a_later_row_is_asked_again(release: Path, tmp_pa
 PROGRAMS = [
     ("sys.exit(4)", "agent: it ended with status 4"),
     ("print('oh no', file=sys.stderr); sys.exit(1)", "agent: it ended with status 1: oh no"),
+    ("print('x' * 10**7, '\\nlast', file=sys.stderr); sys.exit(1)", "agent: it ended with status 1: last"),
     ("os.kill(os.getpid(), 9)", "agent: it ended with signal 9"),
     ("time.sleep(60)", "agent: no answer within 1.5 s"),
     ("sys.stdout.write('x' * 9_000_000)", "agent: it printed more than 8,000,000 bytes"),
-    ("print(json.dumps({'calls': 'none'}))", "agent: its calls are str, not a list"),
+    ("print(json.dumps({'calls': 'none'}))", "agent: Expected `array`, got `str` - at `$.calls`"),
 ]
 
 
@@ -406,6 +411,7 @@ REPLIES: list[tuple[object, tuple[str, list[tuple[str, str]]]]] = [
         ("c", [("f", '{"a": 1}')]),
     ),
     ({"choices": [{"message": {"content": "c"}}], "usage": {"prompt_tokens": 3}}, ("c", [])),
+    ({"text": "c", "usage": {"prompt_tokens": True}}, ("c", [])),  # no count
 ]
 
 
@@ -414,3 +420,4 @@ def test_replies_are_taken_in_the_forms_that_frameworks_have(given: object, expe
     invocation = Invocation(row(), 1, {})
     (found,) = invocation.completions(reply_of(given), 0.0)
     assert (found.text, [(c["name"], c["arguments"]) for c in found.tool_calls or []]) == expected
+    assert found.prompt_tokens is None or found.prompt_tokens == 3

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.eval.leaderboard import space, status
+from robustbench_tc.eval.leaderboard import entry, space
 
 from ...conftest import Done
 from .conftest import RunOf
@@ -57,7 +57,7 @@ def test_a_run_goes_from_a_folder_to_a_page(
 
     vouch = ("leaderboard", "verify", results, name, "--repeated", run, "--by", "ann", "--json")
     assert json.loads(rbtc(*vouch).out)["tier"] == "reproduced"
-    assert status.read((results / "status.yaml").read_bytes(), "").tiers[name].by == "ann"
+    assert entry.parse_status((results / "status.yaml").read_bytes(), "").tiers[name].by == "ann"
 
 
 @pytest.mark.parametrize("layout", ["ours", "paper"])

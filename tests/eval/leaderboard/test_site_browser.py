@@ -7,14 +7,11 @@ import msgspec
 import pytest
 
 from robustbench_tc.eval.leaderboard import site
-from robustbench_tc.eval.leaderboard.status import Status, Vouched
+from robustbench_tc.eval.leaderboard.entry import Status, Vouched
 
-from ...browsing import axe
+from ...browsing import VIEWS, Watched, readable
 from .made import entries_of
 from .test_site import hostile, live_entry, some_of_all, status_of
-
-AXE = axe()
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
@@ -35,31 +32,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-class Watched:
-    """A page whose console and requests are written down."""
-
-    def __init__(self, browser: Any, folder: Path, **how: Any) -> None:
-        self.folder = folder
-        self.context = browser.new_context(**{"viewport": DESKTOP, **how})
-        self.page = self.context.new_page()
-        self.errors: list[str] = []
-        self.outside: list[str] = []
-        self.page.on("console", lambda one: self.errors.append(one.text) if one.type == "error" else None)
-        self.page.on("pageerror", lambda one: self.errors.append(str(one)))
-        self.page.on(
-            "request", lambda one: None if one.url.startswith("file:") else self.outside.append(one.url)
-        )
-
-    def open(self, name: str) -> Any:
-        self.page.goto(f"file://{self.folder}/{name}")
-        self.page.wait_for_timeout(150)
-        return self.page
-
-    def close(self) -> None:
-        self.context.close()
-        assert (self.errors, self.outside) == ([], [])
-
-
 def kinds_of_pages(folder: Path) -> list[str]:
     every = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html"))
     tops = [name for name in every if "/" not in name]
@@ -73,28 +45,15 @@ def kinds_of_pages(folder: Path) -> list[str]:
     return [*tops, *(next(name for name in every if name.startswith(run)) for run in runs)]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_every_kind_of_page_can_be_read_named_and_reached(
-    browser: Any, made: Path, size: dict[str, int], scheme: str
-) -> None:
-    watched = Watched(browser, made, viewport=size, color_scheme=scheme, bypass_csp=True)
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_kind_of_page_can_be_read_named_and_reached(browser: Any, made: Path, view: str) -> None:
+    watched = Watched(browser, **VIEWS[view], bypass_csp=True)
     names = kinds_of_pages(made)
     assert len(names) >= 12
     for name in names:
-        page = watched.open(name)
-        for box in page.locator("details").all():
-            box.evaluate("one => { one.open = true; }")
-        page.evaluate(AXE)
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")[
-            "violations"
-        ]
-        assert [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found] == [], name
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
+        page = watched.open(made / name)
+        readable(page)
         assert page.title() != "owned", name
-    page.evaluate("document.querySelector('main').append(document.createElement('img'))")
-    found = page.evaluate("axe.run(document, {runOnly: ['image-alt'], preload: false})")["violations"]
-    assert [one["id"] for one in found] == ["image-alt"], "axe sees nothing"
     watched.close()
 
 
@@ -110,8 +69,8 @@ def texts(page: Any, column: int) -> list[str]:
 
 
 def test_search_filters_and_order_reach_every_run_from_a_folder(browser: Any, made: Path) -> None:
-    watched = Watched(browser, made)
-    page = watched.open("index.html")
+    watched = Watched(browser)
+    page = watched.open(made / "index.html")
     board = page.locator("section.board").first
     first = texts(page, 1)
     assert len(first) == site.PAGE
@@ -151,8 +110,8 @@ def test_search_filters_and_order_reach_every_run_from_a_folder(browser: Any, ma
 
 
 def test_intervals_come_on_demand_and_all_is_read_without_script(browser: Any, made: Path) -> None:
-    watched = Watched(browser, made, java_script_enabled=False)
-    page = watched.open("index.html")
+    watched = Watched(browser, java_script_enabled=False)
+    page = watched.open(made / "index.html")
     board = page.locator("section.board").first
     assert board.locator("tbody tr").count() == site.PAGE
     assert not board.locator("small.span").first.is_visible()
@@ -168,8 +127,8 @@ def test_intervals_come_on_demand_and_all_is_read_without_script(browser: Any, m
 def test_a_board_of_live_runs_and_of_own_tools_is_sorted_too(browser: Any, tmp_path: Path) -> None:
     entries = [*map(live_entry, range(4)), *entries_of(3, samples=20)]
     site.build(entries, Status(dataset="x"), tmp_path / "site", repository=None)
-    watched = Watched(browser, tmp_path / "site")
-    page = watched.open("live.html")
+    watched = Watched(browser)
+    page = watched.open(tmp_path / "site" / "live.html")
     assert texts(page, 1) == ["0.560", "0.540", "0.520", "0.500"]
     page.get_by_role("button", name="Success", exact=True).click()
     page.get_by_role("button", name="Success", exact=True).click()

@@ -81,7 +81,6 @@ def write(folder: Path, found: Iterable[LiveRow]) -> Path:
 
 
 def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Settings:
-    from robustbench_tc.eval.data import Selection
 
     return Settings(
         fingerprint="f" * 32,
@@ -90,8 +89,6 @@ def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Se
         backend="agent",
         decoding={},
         prompt_version="live",
-        selection=Selection(),
-        repeat=1,
         **more,  # type: ignore[arg-type]
     )
 

@@ -8,8 +8,7 @@ import pytest
 
 from robustbench_tc import api
 
-from ...browsing import chromium
-from ..test_report_browser import AXE, VIEWS
+from ...browsing import VIEWS, Watched, chromium, readable
 from . import purses
 
 
@@ -33,20 +32,8 @@ def browser(live_page: Path) -> Iterator[Any]:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_nothing_and_nothing_is_cut_or_asked_for(browser: Any, live_page: Path, view: str) -> None:
-    size, scheme = VIEWS[view]
-    context = browser.new_context(viewport=size, color_scheme=scheme)
-    page = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(live_page.as_uri())
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    watched = Watched(browser, **VIEWS[view])
+    page = watched.open(live_page)
+    readable(page)
     assert page.locator("li.met").count() > 0
-    width = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert width <= 0, f"{view}: {width} pixels are cut"
-    page.evaluate(AXE)
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]] == []
-    context.close()
-    assert said == [] and all(url.startswith("file:") for url in asked)
+    watched.close()

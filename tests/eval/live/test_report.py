@@ -11,7 +11,7 @@ from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import Shown, show_episode
-from robustbench_tc.eval.report import episodes as drawing, page
+from robustbench_tc.eval.report import page, samples as drawing
 from robustbench_tc.eval.report.content import Report
 from robustbench_tc.eval.report.samples import Embedded
 from robustbench_tc.schema import Episode

@@ -18,9 +18,9 @@ from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.episodes import read as read_episodes
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import differences, show_episode
-from robustbench_tc.eval.opening import Opened
 from robustbench_tc.eval.record import start
 from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.eval.who import Opened
 from robustbench_tc.llm import Stats
 from robustbench_tc.llm.store import read_lines
 

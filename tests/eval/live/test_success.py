@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.eval.live.gold import without_ids
 from robustbench_tc.eval.live.replay import Replay, replayed
+from robustbench_tc.eval.live.stage import without_ids
 from robustbench_tc.eval.live.success import end_state, information
 from robustbench_tc.schema import At, Call, Episode, LiveRow, Reply, Step, row_hash
 from robustbench_tc.worlds.faults import FaultedWorld

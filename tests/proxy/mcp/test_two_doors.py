@@ -138,10 +138,9 @@ def test_a_server_without_a_door_is_named(folder: Path) -> None:
 
 def line(by: str, opening: float, began: float, ended: float, number: int = 1) -> Exchange:
     call = {"id": "1", "name": by, "arguments": "{}"}
-    replies: tuple[Any, ...] = ({"text": "", "tool_calls": [call]},)
     return Exchange(
-        door=MCP, session="a.0", case="a", repeat=0, number=number, by=by, opening=opening, began=began,
-        ended=ended, replies=replies,
+        door=MCP, session="a.0", repeat=0, number=number, by=by, opening=opening, began=began,
+        ended=ended, replies=[{"text": "", "tool_calls": [call]}],
     )  # fmt: skip
 
 
@@ -165,7 +164,7 @@ def test_attempts_and_batches_do_not_depend_on_numbers_or_the_order_of_lines(dat
     for _ in range(data.draw(st.integers(1, 3))):  # attempts, one after the other
         openings = {f"d{door}": now + door / 100 for door in range(doors)}
         lines += [
-            msgspec.structs.replace(line(by, at, at, at, 0), replies=(), lists=(by,))
+            msgspec.structs.replace(line(by, at, at, at, 0), replies=[], lists=[by])
             for by, at in openings.items()
         ]
         now += 1.0
@@ -196,7 +195,7 @@ def test_forty_doors_share_a_large_journal(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from robustbench_tc.proxy.journal import *\n"
         "from robustbench_tc.proxy.journal import NONE\n"
         f"kept = Journal(Path({str(path)!r}))\n"
-        "for n in range(30): kept.write(Exchange(session=sys.argv[1], case='a', repeat=0, number=n), NONE)"
+        "for n in range(30): kept.write(Exchange(session=sys.argv[1], repeat=0, number=n), NONE)"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 

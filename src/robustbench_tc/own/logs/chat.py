@@ -2,14 +2,70 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from robustbench_tc.own.json_text import Unreadable, decode_text
+from robustbench_tc.own.cases import OwnTool
+from robustbench_tc.own.files import Unreadable, decode_text
 from robustbench_tc.schema import Json
 
-from .types import LoggedCall, Message, Role
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+class LoggedCall(msgspec.Struct, frozen=True):
+    """A call that the agent made."""
+
+    id: str
+    """Empty where the log has none."""
+    name: str
+    """As the log writes it."""
+    arguments: dict[str, Json] | None
+    """None where the text is not a JSON object."""
+    text: str
+    """The arguments as the log has them."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message of a conversation."""
+
+    role: Role
+    text: str
+    calls: tuple[LoggedCall, ...] = ()
+    call_id: str = ""
+    """Of a tool's message: which call it answers. Empty where the log does not say."""
+    left_out: tuple[str, ...] = ()
+    """Kinds of parts that are not text: `image`, `audio`, `file`."""
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """One conversation, its messages in order."""
+
+    id: str
+    """The log's own, else made of its file and line. May stand there twice."""
+    line: int
+    """Where it begins, from 1; several conversations may stand in one line."""
+    messages: tuple[Message, ...]
+    tools: tuple[OwnTool, ...] | None
+    """What the agent was offered; None where the log does not say."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A line, or a part of one, that could not be read."""
+
+    line: int
+    why: str
+    """Without anything of the line's content."""
+
+
+class Log(msgspec.Struct, frozen=True):
+    """A log file."""
+
+    conversations: tuple[Conversation, ...]
+    refused: tuple[Refused, ...]
+    ignored: int = 0
+    """Spans of other operations, and GenAI spans that recorded no content."""
+
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -71,7 +127,7 @@ def read_messages(entries: Json) -> tuple[Message, ...]:
             if kind == "reasoning" and "role" not in entry:
                 continue
             if kind == "function_call" and "role" not in entry:
-                call = _call(entry, entry.get("call_id"))
+                call = read_call(entry, entry.get("call_id"))
                 if joins:
                     calls = (*found[-1].calls, call)
                     found[-1] = msgspec.structs.replace(found[-1], calls=calls)
@@ -114,14 +170,15 @@ def _calls(entry: dict[str, Any]) -> Iterator[LoggedCall]:
                 raise Unreadable("a tool call is not an object")
             if not isinstance(call.get("function"), dict):
                 raise Unreadable("a tool call has no 'function'")
-            yield _call(call["function"], call.get("id"))
+            yield read_call(call["function"], call.get("id"))
     if (old := entry.get("function_call")) is not None:
         if not isinstance(old, dict):
             raise Unreadable("'function_call' is not an object")
-        yield _call(old, None)
+        yield read_call(old, None)
 
 
-def _call(body: dict[str, Any], given: Json) -> LoggedCall:
+def read_call(body: dict[str, Any], given: Json) -> LoggedCall:
+    """A call whose id is given beside it. Raises Unreadable."""
     called = body.get("name")
     if not isinstance(called, str) or not called.strip():
         raise Unreadable("a call has no name")

@@ -11,24 +11,23 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.limits import BYTES
+from robustbench_tc.own.cases import PROBLEM
+from robustbench_tc.own.files import BYTES
 from robustbench_tc.own.read import Checker
-from robustbench_tc.own.review import PROBLEM
 from robustbench_tc.own.tools import parse_tools, read_tools
 from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
-from . import written
-from .proposals import Proposal, Proposals, learn
+from .chat import Log, Refused
+from .proposals import Proposal, Proposals, case_files, learn
 from .read import read_log
 from .redact import Redactor, read_patterns
-from .types import Log, Refused
 
 NOTE = "Proposed by logs. Names and addresses of people were not removed."
 SHOWN = 10
 """Refused lines that are shown."""
 FILES = 20
-"""Times `limits.BYTES`: what an import writes at most."""
+"""Times `files.BYTES`: what an import writes at most."""
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +114,7 @@ def make(
     if not cases:
         said = "; ".join(f"{why}: {n:,}" for why, n in proposals.left.items())
         raise UserError(f"{logs[0]}: no case can be made of it" + (f" ({said})" if said else ""))
-    files |= written.files(names, cases, BYTES, NOTE)
+    files |= case_files(names, cases, BYTES, NOTE)
     made = Imported(
         files=tuple(files),
         cases=len(cases),

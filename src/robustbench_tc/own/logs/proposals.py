@@ -2,19 +2,18 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, takewhile
 from typing import Any
 
 from robustbench_tc.eval.score import matchers
 from robustbench_tc.llm.wire_names import safe_name
-from robustbench_tc.own.cases import OwnTool
-from robustbench_tc.own.json_text import Unreadable, decode_text
-from robustbench_tc.own.review import PROBLEM, PROPOSED_BY, fingerprint
+from robustbench_tc.own.cases import PROBLEM, PROPOSED_BY, OwnTool, fingerprint
+from robustbench_tc.own.files import Unreadable, decode_text
 from robustbench_tc.schema import Json
 
+from .chat import Conversation, LoggedCall, Message
 from .redact import Redactor
-from .types import Conversation, LoggedCall, Message
 
 Proposal = dict[str, Json]
 """A case as a cases file has it: `id`, `proposed_by`, `messages`, `expect`, …"""
@@ -234,3 +233,55 @@ def fits(value: Json, level: int = 0) -> bool:
     if isinstance(value, dict):
         return all(len(key) <= KEY and fits(one, level + 1) for key, one in value.items())
     return not isinstance(value, list) or all(fits(one, level + 1) for one in value)
+
+
+# Cases as the YAML that `own.yaml` reads back: structure in lines, values as JSON.
+
+_WIDTH = 100
+
+
+def _entry(proposal: Proposal) -> str:
+    """One entry of `cases:`."""
+    lines = []
+    for key, found in proposal.items():
+        if isinstance(found, list) and found and len(as_json(found)) > _WIDTH:
+            lines += [f"{key}:", *(f"- {as_json(one)}" for one in found)]
+        else:
+            lines.append(f"{key}: {as_json(found)}")
+    return "".join(f"{'- ' if at == 0 else '  '}{line}\n" for at, line in enumerate(lines))
+
+
+def as_json(found: Json) -> str:
+    """A value as JSON, which YAML is: what YAML does not take as it is, is escaped."""
+    return "".join(map(_seen, json.dumps(found, ensure_ascii=False)))
+
+
+def _seen(char: str) -> str:
+    if char.isprintable():
+        return char
+    units = char.encode("utf-16-be")
+    if len(units) == 2:
+        return f"\\u{units.hex()}"
+    return f"\\U{ord(char):08x}"  # of YAML, not of JSON
+
+
+def case_files(tools: Sequence[str], proposals: Iterable[Proposal], most: int, note: str) -> dict[str, bytes]:
+    """The cases in files of at most `most` bytes, in their order: `cases.yaml`, `cases-2.yaml` and so on.
+
+    `note`: where they come from.
+    """
+    first = (
+        f"# {note}\n# Review them with `rbtc cases review`; until then every table says that they are not.\n"
+        f"version: 1\ntools: {as_json(list(tools))}\ncases:\n"
+    ).encode()
+    found: list[list[bytes]] = []
+    size = most + 1
+    for proposal in proposals:
+        entry = _entry(proposal).encode()
+        if size + len(entry) > most:
+            found.append([first])
+            size = len(first)
+        found[-1].append(entry)
+        size += len(entry)
+    names = (f"cases{'' if number == 1 else f'-{number}'}.yaml" for number in count(1))
+    return {name: b"".join(parts) for name, parts in zip(names, found, strict=False)}

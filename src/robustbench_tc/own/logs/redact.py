@@ -12,7 +12,7 @@ from typing import Any
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score.matchers.patterns import compiled
-from robustbench_tc.own.limits import read_bytes
+from robustbench_tc.own.files import read_bytes
 from robustbench_tc.schema import Json
 
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(

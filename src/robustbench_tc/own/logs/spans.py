@@ -12,12 +12,10 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.own.json_text import Unreadable, decode_text
-from robustbench_tc.own.limits import DEPTH
+from robustbench_tc.own.files import DEPTH, Unreadable, decode_text
 from robustbench_tc.schema import Json
 
-from .chat import logged, name
-from .types import LoggedCall, Message, Role
+from .chat import LoggedCall, Message, Role, logged, name, read_call
 
 _MODEL = ("chat", "generate_content", "text_completion")
 _AGENT = ("invoke_agent", "invoke_workflow", "create_agent")
@@ -197,10 +195,7 @@ def _of_entry(entry: Json) -> Iterator[Message]:
         if kind == "text" and isinstance(part.get("content"), str):
             texts.append(part["content"])
         elif kind == "tool_call":
-            called = part.get("name")
-            if not isinstance(called, str) or not called.strip():
-                raise Unreadable("a call has no name")
-            calls.append(logged(name(part.get("id")), called, part.get("arguments")))
+            calls.append(read_call(part, part.get("id")))
         elif kind == "tool_call_response":
             response = part.get("response", part.get("result"))
             answers.append(Message("tool", _text(response), (), name(part.get("id"))))

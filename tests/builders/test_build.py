@@ -10,12 +10,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import datasets
-import msgspec
 import pytest
 
 from robustbench_tc import api, taxonomy
@@ -24,13 +23,11 @@ from robustbench_tc.builders.benchmark import RobustBenchTC
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.builders.configs import CONFIGS, TABLES
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.builders.report import Tally
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Change, Sample, record
+from robustbench_tc.schema import Sample, record
 
 from ..conftest import Done, Rbtc
 from ..refusals import refuses
-from .perturb import cases
 
 
 def rows(release: Path, config: str) -> Iterator[Sample]:
@@ -386,32 +383,3 @@ def test_show_takes_an_id_a_clean_id_or_a_unique_prefix(rbtc: Rbtc, bundled: Pat
     refused(rbtc("show", bundled, "bfcl_v4__nothing"), "did you mean")
     refused(rbtc("show", bundled.parent / "none", row.clean_id), "holds no release")
     refused(rbtc("show", bundled, f"{row.clean_id}::XX"), "XX")
-
-
-@pytest.mark.parametrize(
-    ("change", "measured"),
-    [
-        (Change("/messages/0/content", "four", "fo"), [0.5]),
-        (Change("/messages/0/content", "", "an addition", 4), None),
-        (Change("/messages/0", None, {"role": "user", "content": "Hello."}), None),
-        (Change("/messages/0", {"role": "user", "content": "Hello."}, None), None),
-        (Change("/tools", ["a", "b"], ["b", "a"]), None),
-    ],
-)
-def test_lengths_are_those_of_rewritten_texts(change: Change, measured: list[float] | None) -> None:
-    row = msgspec.structs.replace(
-        cases.CLEAN["table"], type_code="query_paraphrase", component="observation", changes=(change,)
-    )
-    tally = Tally()
-    tally.add(row)
-    assert tally.ratios.get("query_paraphrase") == measured
-    assert tally.rows == {"query_paraphrase": {"bfcl_v3": 1}}
-
-
-def test_a_build_says_what_it_left_out_and_how_to_load_a_config(
-    rbtc: Callable[..., Done], tmp_path: Path
-) -> None:
-    out = tmp_path / "one"
-    done = rbtc("build", "--profile", "bundled", "--types", "transient_timeout", "--out", str(out))
-    assert 'load_dataset("one", "transient_timeout", split="test")' in done.err
-    assert "records left out: no_label 1 (each one in known_issues)" in done.out

@@ -58,7 +58,9 @@ async def sites(trace: Trace, prober: Prober) -> list[Site]:
         if site.seen_with_result is not None:
             found.append(site)
             break
-    used = first_used(trace)
+    # The first read whose value a later gold call uses and that stands in no earlier text.
+    reads = (one for one in trace.calls if not one.tool.writes and not one.failed)
+    used = next(((one, leaf) for one in reads for leaf in _used(trace, one)), None)
     if used is not None:
         found.append(Site("used_read", used[0], used=used[1]))
     if writes and (not found or found[0].at.number != writes[-1].number):
@@ -69,12 +71,6 @@ async def sites(trace: Trace, prober: Prober) -> list[Site]:
 async def _write(position: Position, one: Traced, prober: Prober) -> Site:
     seen = await prober.shown(one, own=False)
     return Site(position, one, seen, seen or await prober.shown(one, own=True))
-
-
-def first_used(trace: Trace) -> tuple[Traced, Leaf] | None:
-    """The first read whose value a later gold call uses and that stands in no earlier text."""
-    reads = (one for one in trace.calls if not one.tool.writes and not one.failed)
-    return next(((one, leaf) for one in reads for leaf in _used(trace, one)), None)
 
 
 async def read_back(trace: Trace, prober: Prober) -> list[Site]:

@@ -49,7 +49,10 @@ class Reviewing:
     def __init__(self, path: Path, by: str = "") -> None:
         """`by`: who decides; default: the user's name. Raises UserError for a file that cannot be read."""
         self.path = path
-        self.by = by or _user()
+        try:
+            self.by = by or getpass.getuser()
+        except (OSError, KeyError, ImportError):  # a container whose user has no name
+            self.by = "unknown"
         self.read()
 
     def read(self) -> None:
@@ -164,13 +167,6 @@ class Reviewing:
     def _lines(self) -> list[str]:
         text = self._bytes.decode("utf-8-sig").replace("\r\n", "\n")
         return [line + "\n" for line in text.removesuffix("\n").split("\n")]
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container whose user has no name
-        return "unknown"
 
 
 TEXT = 2_000

@@ -38,11 +38,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Tokens."""
     temperature: float | None = None
     max_tokens: int | None = None
-
-    def decoding(self) -> dict[str, Json]:
-        """Request parameters; empty where the endpoint decides."""
-        found = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        return {name: value for name, value in found.items() if value is not None}
+    """None: the endpoint decides about these two."""
 
 
 @cache

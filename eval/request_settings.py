@@ -161,7 +161,8 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
             raise UserError(f"extra_body: {name} is what the harness itself sends: leave it out")
         if name in named:
             raise UserError(f"{name} stands both in extra_body and as an option of its own: give it once")
-    found = entry.decoding() if entry is not None else dict(DEFAULT_DECODING)
+    # The endpoint decides about what the table leaves open.
+    found = {name: getattr(entry, name, usual) for name, usual in DEFAULT_DECODING.items()}
     found |= named
     if template and "chat_template_kwargs" in extra:
         raise UserError("chat_template_kwargs stands in extra_body: give it there or as chat_template_args")

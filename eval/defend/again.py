@@ -47,14 +47,11 @@ def voted(scene: Scene, model: Model, samples: str) -> Asking:
         if one.answer.status != "ok":
             return one.outer()
         said.append(one)
-    made = [canonical(scene.read(scene.shown, one.answer)) for one in said]
+    calls = (scene.read(scene.shown, one.answer) for one in said)
+    # The order of parameters does not count, that of calls does.
+    made = [json.dumps([[call.name, call.parameters] for call in one], sort_keys=True) for one in calls]
     best, _ = Counter(made).most_common(1)[0]  # of equals the first
     return said[made.index(best)].outer()
-
-
-def canonical(calls: Sequence[Call]) -> str:
-    """Calls as text that does not depend on the order of parameters; the order of calls counts."""
-    return json.dumps([[call.name, call.parameters] for call in calls], sort_keys=True)
 
 
 INVALID = "Invalid call"

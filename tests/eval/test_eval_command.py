@@ -221,7 +221,6 @@ def test_the_papers_own_layout_is_evaluated(rbtc: Rbtc, shared: Path) -> None:
 
 def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "mine.txt").write_text("mine")
     (tmp_path / "torn.jsonl").write_text('{"id": "x')
     dead = "http://127.0.0.1:9/v1"
     with (
@@ -245,7 +244,7 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
             (("eval", release, "--agent", "oracle", "--types", "CDD"), "did you mean CD"),
             (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids: @none.txt"),
             (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes", "--fresh"), "is not a run"),
-            (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes"), "is not empty: name a new"),
+            (("eval", release, "--agent", "oracle", "--out", tmp_path), "is not empty: name a new"),
             (("eval", release, "--model", "m", "--backend", "vlm"), 'Invalid value "vlm" for --backend'),
             (("eval", release, "--model", "m", "--backend", "vllm"), "pip install -e '.[vllm]'"),
             (("score", tmp_path / "notes"), "is not a run folder"),

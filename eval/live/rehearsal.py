@@ -73,13 +73,12 @@ class Rehearsal:
         number of ids that are new at this point; else the result as it is."""
         here = [one for one in self._ids if one in result]
         there = list(dict.fromkeys(self._shape.findall(seen)))
-        if not set(here) <= set(there):
-            fresh = [
-                one for one in there if one not in self._ids and not any(one in text for text in self.results)
-            ]
-            if len(fresh) == len(here):
-                for mine, theirs in zip(here, fresh, strict=True):
-                    result = result.replace(mine, theirs)
+        fresh = [
+            one for one in there if one not in self._ids and not any(one in text for text in self.results)
+        ]
+        if not set(here) <= set(there) and len(fresh) == len(here):
+            for mine, theirs in zip(here, fresh, strict=True):
+                result = result.replace(mine, theirs)
         return result
 
     def others(self, known: str, seen: str, earlier: str) -> list[str]:

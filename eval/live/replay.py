@@ -154,7 +154,9 @@ async def replayed(
     if row.label != "report":
         return replay
     with_fault = partial(course_in, row, worlds, world, row.fault)
-    lost = await _unmended(row, gold, with_fault)
+    golden = await _made(gold, range(len(gold.calls)), with_fault)
+    met = [at for at, one in enumerate(golden.calls) if one.step.met]
+    lost = Unmended(frozenset(met), frozenset(_dependent(row, gold, met)))
     mine = {replay.key(one) for one in replay.steps if one.changed}
     too = [at for at, one in enumerate(gold.calls) if replay.key(one) in mine]
     return replay._replace(lost=lost, allowed=await _is_allowed(replay.end, too, gold, lost, with_fault))
@@ -278,14 +280,6 @@ async def _make_and_undo(course: Course, steps: Sequence[Played], pair: tuple[in
 # --- What is right where the call that meets the fault cannot be made good (the label `report`): what gold's
 # writes make of the world without that call and those that need its result, or with any part of the others.
 # The fault itself stays in front of the world, so that an effect that it doubles is there twice.
-
-
-async def _unmended(row: LiveRow, gold: Gold, open_world: Open) -> Unmended:
-    """Which of gold's calls meet the fault, made in order, and which depend on these. `open_world`: with
-    the fault in front of it."""
-    made = (await _made(gold, range(len(gold.calls)), open_world)).calls
-    met = [at for at, one in enumerate(made) if one.step.met]
-    return Unmended(frozenset(met), frozenset(_dependent(row, gold, met)))
 
 
 async def _is_allowed(

@@ -66,15 +66,15 @@ class ShownCall(Step, frozen=True, omit_defaults=True):
 
     def lines(self) -> Iterator[Line]:
         """Who called, what the agent was shown and what was true, and the changes."""
-        who = "a defence calls" if self.defence else "calls"
+        who, gets = ("a defence calls", "gets") if self.defence else ("calls", "is shown")
         yield Line(f"  {who} {self.name} {short(self.arguments)}", "green")
-        if self.happened:
-            yield Line(f"    {self.happened}", "yellow")
-        yield Line(f"    {'gets' if self.defence else 'is shown'} {short(self.text)}")
-        if self.told is not None:
-            yield Line(f"    in the end {short(self.told)}")
-        if self.true_text is not None:
-            yield Line(f"    was in truth {short(self.true_text)}", "yellow")
+        lines = [
+            ("    ", self.happened or None, "yellow"),
+            (f"    {gets} ", self.text, ""),
+            ("    in the end ", self.told, ""),
+            ("    was in truth ", self.true_text, "yellow"),
+        ]
+        yield from (Line(f"{begin}{short(said)}", style) for begin, said, style in lines if said is not None)
         for one in self.changes:
             yield Line(f"    changes {one.path}: {short(one.before)} → {short(one.after)}", "magenta")
         if self.more_changes:

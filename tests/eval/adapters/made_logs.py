@@ -105,7 +105,7 @@ def of_run(run: Path, log: Path) -> Path:
         "mode": settings["mode"],
         "prompt_version": settings["prompt_version"],
     }
-    repeats = settings["repeat"]
+    repeats = settings.get("repeat", 1)
     head = header(
         len(samples) // repeats, epochs=repeats, model=settings["model"], metadata={"robustbench_tc": ours}
     )

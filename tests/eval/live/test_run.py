@@ -141,8 +141,8 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
         assert set(keys.values()) == {1} and len(keys) == len(lines)
 
 
-FAILURES = [SERVER_ERROR, EMPTY_CHOICES, HTML, DROP, Fault(200, "{]"), Fault(200, {})]
-STRANGE = [
+FAILURES: list[Any] = [SERVER_ERROR, EMPTY_CHOICES, HTML, DROP, Fault(200, "{]"), Fault(200, {})]
+STRANGE: list[Any] = [
     reply("y" * 2_000_000),
     reply("", [("no_such_tool", "[" * 50_000), ("add_coins", "null"), ("", "{}")]),
     reply(None),

@@ -5,14 +5,14 @@ under the new tool's name. Every second one carries an order to judge it the wro
 looked up by hash, so of a canary there must be none: else the look-up does not tell texts apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from robustbench_tc.schema import CONTROL_TOOLS, Tool, dumps
 from robustbench_tc.seeding import rng
 
-from .judge import Answer, Judge, Judgment, Unjudged
+from .judge import Item, Judge, Unjudged, Verdict
 from .report import Check, Failure, check
 from .rows import NewTool, Pair
 
@@ -59,24 +59,24 @@ def _overlap(left: str, right: str) -> float:
 
 
 def fooled(
-    kind: str, judge: Judge, judged: Sequence[Judgment | Answer | Unjudged], at_most: int
+    kind: str, judge: Judge, fakes: Sequence[Item], judged: Sequence[Verdict], at_most: int
 ) -> list[Failure]:
     """Canaries of a pass that were found right; in a model's pass also those that were not judged."""
-    failures = []
-    for found in judged:
-        if isinstance(found, Judgment) and found.score > at_most:
-            failures.append(Failure(kind, f"{judge.name} scored a canary {found.score}"))
-        elif isinstance(found, Answer) and not found.could_answer:
+    failures, unjudged = [], 0
+    for fake, found in zip(fakes, judged, strict=True):
+        if isinstance(found, Unjudged):
+            unjudged += 1
+        elif isinstance(fake, Pair) and found.value > at_most:
+            failures.append(Failure(kind, f"{judge.name} scored a canary {found.value}"))
+        elif isinstance(fake, NewTool) and not found.value:
             failures.append(Failure(kind, f"{judge.name} finds that the gold tool could not answer"))
-    unjudged = sum(isinstance(found, Unjudged) for found in judged)
     if judge.live and unjudged:
-        failures.append(
-            Failure(kind, f"{judge.name} judged {len(judged) - unjudged} of {len(judged)} canaries")
-        )
+        what = f"{judge.name} judged {len(judged) - unjudged} of {len(judged)} canaries"
+        failures.append(Failure(kind, what))
     return failures
 
 
-def canary_check(failures: list[Failure], planted: dict[str, int]) -> Check:
+def canary_check(failures: list[Failure], planted: Mapping[str, int]) -> Check:
     """The verdict over all passes; `planted`: judge → canaries mixed into its passes."""
     passes = ", ".join(f"{number} among those of {judge}" for judge, number in planted.items())
     return check(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -31,23 +31,14 @@ REASON = 400
 
 
 class Judgment(msgspec.Struct, frozen=True):
-    """A judge's score of one pair."""
+    """A judge's word."""
 
-    score: int
-    """1 to 5, by the rubric of the paraphrase audit."""
+    value: int
+    """Of a pair 1 to 5, by the rubric of the paraphrase audit; of a new tool whether it could answer."""
     reason: str
     judge: str
     pinned: bool = False
     """It ships with the package, under the hash of the text: nobody can write it beside a build."""
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """A judge's answer to whether a new tool could answer the query."""
-
-    could_answer: bool
-    reason: str
-    judge: str
-    pinned: bool = False
 
 
 class Unjudged(msgspec.Struct, frozen=True):
@@ -57,7 +48,7 @@ class Unjudged(msgspec.Struct, frozen=True):
 
 
 Item: TypeAlias = Pair | NewTool
-Verdict: TypeAlias = Judgment | Answer | Unjudged
+Verdict: TypeAlias = Judgment | Unjudged
 
 
 class Judge(Protocol):
@@ -68,71 +59,52 @@ class Judge(Protocol):
     """Its judgments are a model's of this build: it must have seen through the canaries among them."""
 
     def judge(self, items: Sequence[Item]) -> list[Verdict]:
-        """Of pairs a `Judgment` each, of new tools an `Answer`, in order; for what is not judged the reason.
-
-        The items are all of one kind.
-        """
+        """The judgment of each, in order; for what is not judged the reason. All are of one kind."""
         ...
 
 
 class Recorded:
-    """Judgments that somebody wrote down; `find` gives a pair's and `find_answer` a new tool's, or None."""
+    """Judgments that somebody wrote down, which `find` gives, or None."""
 
     live = False
 
-    def __init__(
-        self,
-        find: Callable[[Pair], Judgment | None],
-        name: str = "recorded",
-        find_answer: Callable[[NewTool], Answer | None] = lambda tool: None,
-    ) -> None:
+    def __init__(self, find: Callable[[Item], Judgment | None], name: str = "recorded") -> None:
         self.name = name
         self._find = find
-        self._find_answer = find_answer
 
     def judge(self, items: Sequence[Item]) -> list[Verdict]:
-        found = (self._find(one) if isinstance(one, Pair) else self._find_answer(one) for one in items)
         missing = Unjudged("no recorded judgment of this text or tool: name a judge with --judge")
-        return [one or missing for one in found]
+        return [self._find(one) or missing for one in items]
 
 
-def in_turn(ask: Sequence[Callable[[Sequence[Item]], list[Verdict]]], items: Sequence[Item]) -> list[Verdict]:
-    """The verdicts on `items`: each of `ask` is asked about what those before left unjudged."""
-    found: list[Verdict] = [Unjudged("nobody was asked") for _ in items]
-    for one in ask:
-        left = [at for at, verdict in enumerate(found) if isinstance(verdict, Unjudged)]
-        for at, verdict in zip(left, one([items[at] for at in left]) if left else [], strict=True):
-            found[at] = verdict
-    return found
+class Score(msgspec.Struct, frozen=True):
+    """The answer to `equivalence.v1`."""
 
-
-class _Score(msgspec.Struct, frozen=True):
     reason: str
-    score: Literal[1, 2, 3, 4, 5]
+    value: Literal[1, 2, 3, 4, 5] = msgspec.field(name="score")
 
 
-class _CouldAnswer(msgspec.Struct, frozen=True):
+class CouldAnswer(msgspec.Struct, frozen=True):
+    """The answer to `redundant.v1`."""
+
     reason: str
-    could_answer: bool
+    value: bool = msgspec.field(name="could_answer")
 
 
-_Kind: TypeAlias = type[_Score] | type[_CouldAnswer]
-_T = TypeVar("_T")
+class Question(NamedTuple):
+    """What is asked about items of one kind."""
 
-_SCHEMAS: dict[_Kind, Json] = {
-    _Score: {
-        "type": "object",
-        "properties": {"reason": {"type": "string"}, "score": {"type": "integer", "enum": [1, 2, 3, 4, 5]}},
-        "required": ["reason", "score"],
-        "additionalProperties": False,
-    },
-    _CouldAnswer: {
-        "type": "object",
-        "properties": {"reason": {"type": "string"}, "could_answer": {"type": "boolean"}},
-        "required": ["reason", "could_answer"],
-        "additionalProperties": False,
-    },
+    prompt: str
+    answer: type[Score] | type[CouldAnswer]
+    field: str
+    schema: Json
+
+
+QUESTIONS = {
+    Pair: Question("equivalence.v1", Score, "score", {"type": "integer", "enum": [1, 2, 3, 4, 5]}),
+    NewTool: Question("redundant.v1", CouldAnswer, "could_answer", {"type": "boolean"}),
 }
+_T = TypeVar("_T")
 
 
 class EndpointJudge:
@@ -152,43 +124,27 @@ class EndpointJudge:
         self._max_requests = max_requests
 
     def judge(self, items: Sequence[Item]) -> list[Verdict]:
-        """One request per pair with the prompt `equivalence.v1`, per tool with `redundant.v1`.
+        """One request per item with the prompt of its kind. Raises UserError when a limit is reached."""
+        return asyncio.run(self._judge(items))
 
-        Raises UserError when a limit is reached.
-        """
-        if items and isinstance(items[0], Pair):
-            return [
-                one if isinstance(one, Unjudged) else Judgment(one.score, one.reason[:REASON], self.name)
-                for one in self._all("equivalence.v1", [_shown(pair) for pair in items], _Score)
-            ]
-        return [
-            one if isinstance(one, Unjudged) else Answer(one.could_answer, one.reason[:REASON], self.name)
-            for one in self._all("redundant.v1", [_shown(tool) for tool in items], _CouldAnswer)
-        ]
+    async def _judge(self, items: Sequence[Item]) -> list[Verdict]:
+        with Store(self._store) as store:
+            async with Client(self.endpoint, store=store, max_requests=self._max_requests) as client:
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        tasks = [group.create_task(self._ask(client, item)) for item in items]
+                except BaseExceptionGroup as several:  # the first says what to fix
+                    raise several.exceptions[0] from None
+        return [task.result() for task in tasks]
 
-    def _all(self, name: str, asked: Sequence[Json], kind: type[_T]) -> list[_T | Unjudged]:
-        """A judgment of each, all asked under the prompt of this name."""
-        system = prompt(name)
-
-        async def run() -> list[_T | Unjudged]:
-            with Store(self._store) as store:
-                async with Client(self.endpoint, store=store, max_requests=self._max_requests) as client:
-                    try:
-                        async with asyncio.TaskGroup() as group:
-                            tasks = [group.create_task(self._ask(client, system, one, kind)) for one in asked]
-                    except BaseExceptionGroup as several:  # the first says what to fix
-                        raise several.exceptions[0] from None
-            return [task.result() for task in tasks]
-
-        return asyncio.run(run())
-
-    async def _ask(self, client: Client, system: str, data: Json, kind: type[_T]) -> _T | Unjudged:
+    async def _ask(self, client: Client, item: Item) -> Verdict:
         """One judgment. A model whose answers cannot be read is asked again, then left out."""
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": dumps(data)}]
-        why = ""
+        question = QUESTIONS[type(item)]
+        asked = {"system": prompt(question.prompt), "user": dumps(_shown(item))}
+        messages: list[dict[str, Json]] = [{"role": role, "content": text} for role, text in asked.items()]
         for attempt in range(TRIES):
             try:
-                done = await self._complete(client, messages, kind, attempt)
+                done = await self._complete(client, messages, question, attempt)
             except LLMError as error:
                 if error.code == "budget":
                     raise UserError(
@@ -196,20 +152,24 @@ class EndpointJudge:
                         f"{self._store}: run again with a higher limit"
                     ) from None
                 return Unjudged(f"{error.code}: {error.message}"[:160])
-            found = read(done.text, kind)
-            if found is not None:
-                return found
-            why = "the answer is not a judgment"
-        return Unjudged(why)
+            if (found := read(done.text, question.answer)) is not None:
+                return Judgment(found.value, found.reason[:REASON], self.name)
+        return Unjudged("the answer is not a judgment")
 
     async def _complete(
-        self, client: Client, messages: list[dict[str, Json]], kind: Any, attempt: int
+        self, client: Client, messages: list[dict[str, Json]], question: Question, attempt: int
     ) -> Any:
         limit = MAX_TOKENS_REASONING if self.endpoint.is_reasoning else MAX_TOKENS
         params: dict[str, Json] = {"max_tokens": limit}
         if self._structured:
-            schema = {"name": "judgment", "strict": True, "schema": _SCHEMAS[kind]}
-            structured = {**params, "response_format": {"type": "json_schema", "json_schema": schema}}
+            schema: Json = {
+                "type": "object",
+                "properties": {"reason": {"type": "string"}, question.field: question.schema},
+                "required": ["reason", question.field],
+                "additionalProperties": False,
+            }
+            wanted: Json = {"name": "judgment", "strict": True, "schema": schema}
+            structured = {**params, "response_format": {"type": "json_schema", "json_schema": wanted}}
             try:
                 return await client.complete(ChatRequest(messages, params=structured, repeat=attempt))
             except LLMError as error:

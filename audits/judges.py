@@ -14,9 +14,9 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import parse_endpoint
 from robustbench_tc.schema import Tool
 
-from .judge import Answer, EndpointJudge, Judge, Judgment, Recorded
+from .judge import EndpointJudge, Item, Judge, Judgment, Recorded
 from .judgments import Stored
-from .rows import NewTool, Pair
+from .rows import Pair
 
 
 def make_judges(spec: str, store: Path, max_requests: int | None, folder: Path) -> tuple[Judge, ...]:
@@ -68,18 +68,17 @@ def recorded_judge(path: Path | None = None, build: Path | None = None) -> Recor
     def made(clean_id: str, registry: str) -> set[tuple[str, ...]]:
         return sets_of_new_tools(clean_id, msgspec.json.decode(registry, type=list[Tool]), orders, kept)
 
-    def find(pair: Pair) -> Judgment | None:
-        request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
-        found = known.get(recorded.judgment_address(request, pair.after))
-        if found is None or (pinned and kept is not None and recorded.edited(request, kept)):
-            return None
-        return Judgment(found.score, found.reason, found.judge if pinned else name, pinned)
-
-    def find_answer(tool: NewTool) -> Answer | None:
-        found = served.get(tool.hash)
-        ours = tool.definition in tool.together
-        if found is None or not ours or tool.together not in made(tool.clean_id, tool.registry):
+    def find(item: Item) -> Judgment | None:
+        if isinstance(item, Pair):
+            request = TextRequest(kind=item.kind, input=item.before, tool=item.tool, parameter=item.parameter)
+            found = known.get(recorded.judgment_address(request, item.after))
+            if found is None or (pinned and kept is not None and recorded.edited(request, kept)):
+                return None
+            return Judgment(found.score, found.reason, found.judge if pinned else name, pinned)
+        serves = served.get(item.hash)
+        ours = item.definition in item.together
+        if serves is None or not ours or item.together not in made(item.clean_id, item.registry):
             return None  # no judge was shown such a tool, or these tools together
-        return Answer(found.serves, found.reason, found.judge if pinned else name, pinned)
+        return Judgment(serves.serves, serves.reason, serves.judge if pinned else name, pinned)
 
-    return Recorded(find, name, find_answer)
+    return Recorded(find, name)

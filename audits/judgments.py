@@ -15,9 +15,9 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import dumps
 
-from .judge import REASON, Answer, Item, Judgment, Unjudged, Verdict
+from .judge import REASON, Item, Judgment, Unjudged, Verdict
 from .report import Failure
-from .rows import NewTool, Pair
+from .rows import Pair
 
 NAME = "judgments.jsonl"
 
@@ -51,14 +51,20 @@ def address(item: Item) -> str:
     return hashlib.sha256(dumps(item).encode()).hexdigest()[:32]
 
 
-def line(item: Item, found: Judgment | Answer, row: str, *, canary: bool = False) -> Line:
+def kind_of(item: Item) -> str:
+    """The type whose text or new tool it is."""
+    return item.kind if isinstance(item, Pair) else "redundant"
+
+
+def line(item: Item, found: Judgment, row: str, *, canary: bool = False) -> Line:
     """What is written down of a judgment."""
+    is_pair = isinstance(item, Pair)
     return Line(
-        kind=item.kind if isinstance(item, Pair) else "redundant",
+        kind=kind_of(item),
         text=address(item),
         row=row,
-        score=found.score if isinstance(found, Judgment) else None,
-        could_answer=found.could_answer if isinstance(found, Answer) else None,
+        score=found.value if is_pair else None,
+        could_answer=None if is_pair else bool(found.value),
         reason=found.reason,
         judge=found.judge,
         pinned=found.pinned,
@@ -84,30 +90,26 @@ class Stored:
     def judge(self, items: Sequence[Item]) -> list[Verdict]:
         return [self._verdict(item) for item in items]
 
-    def contradicts(self, item: Item, found: Judgment | Answer, row: str) -> Failure | None:
+    def contradicts(self, item: Item, found: Judgment, row: str) -> Failure | None:
         """Where the file has another judgment of the text than the one that counts."""
-        stored = self._lines.get(_key(item))
+        stored = self._lines.get((kind_of(item), address(item)))
         if stored is None:
             return None
-        said = stored.score if isinstance(found, Judgment) else stored.could_answer
-        counts = found.score if isinstance(found, Judgment) else found.could_answer
-        return None if said == counts else Failure(row, f"stored as {said}, {found.judge} says {counts}")
+        said = stored.score if isinstance(item, Pair) else stored.could_answer
+        if said == found.value:
+            return None
+        return Failure(row, f"stored as {said}, {found.judge} says {found.value}")
 
     def _verdict(self, item: Item) -> Verdict:
-        found = self._lines.get(_key(item))
+        found = self._lines.get((kind_of(item), address(item)))
         if found is None:
             return Unjudged("no stored judgment of this text: audit the build with --judge")
         if found.pinned or found.judge in OURS:
             return Unjudged("stored as a judgment that ships with the package, which has none of this text")
-        if isinstance(item, Pair) and found.score is not None:
-            return Judgment(found.score, found.reason, found.judge)
-        if isinstance(item, NewTool) and found.could_answer is not None:
-            return Answer(found.could_answer, found.reason, found.judge)
-        return Unjudged("what is stored is no judgment of such a text")
-
-
-def _key(item: Item) -> tuple[str, str]:
-    return item.kind if isinstance(item, Pair) else "redundant", address(item)
+        value = found.score if isinstance(item, Pair) else found.could_answer
+        if value is None:
+            return Unjudged("what is stored is no judgment of such a text")
+        return Judgment(value, found.reason, found.judge)
 
 
 def _read(path: Path) -> Iterable[Line]:

@@ -7,10 +7,11 @@ the audit. What is reported beside all texts is a draw per type, as the paper ha
 """
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import msgspec
 
@@ -22,7 +23,7 @@ from .agreement import quadratic_kappa, wilson_upper
 from .canaries import SEED, canary_check, canary_pairs, canary_tools, fooled
 from .hygiene.redact import redact
 from .invariants.base import REWRITES, codes_of
-from .judge import Answer, Item, Judge, Judgment, Unjudged, Verdict, in_turn
+from .judge import Item, Judge, Judgment, Unjudged, Verdict
 from .judgments import Line, Stored, line
 from .report import (
     Agreement,
@@ -156,21 +157,24 @@ class _Asked:
         self._judges, self._limits = judges, limits
         self.lines: list[Line] = []
         self.fooled: list[Failure] = []
-        self.planted: dict[str, int] = {}
+        self.planted: Counter[str] = Counter()
         """Judge → canaries mixed into its passes."""
-        self._contradicted: list[Failure] = []
-        self._compared = 0
+        self.contradicted: list[Failure] = []
 
     def about(
         self, kind: str, items: Sequence[_I], fakes: Sequence[_I], rows: dict[_I, str]
     ) -> dict[_I, Verdict]:
-        """The verdicts on `items`, the first judge's that has one."""
-        passes = [partial(self._pass, one, kind, fakes) for one in self._judges]
-        verdicts = dict(zip(items, in_turn(passes, items), strict=True))
+        """The verdicts on `items`: each judge is asked about what those before left unjudged."""
+        verdicts: dict[_I, Verdict] = dict.fromkeys(items, Unjudged("nobody was asked"))
+        for judge in self._judges:
+            left = [item for item, found in verdicts.items() if isinstance(found, Unjudged)]
+            if left:
+                verdicts |= zip(left, self._pass(judge, kind, fakes, left), strict=True)
         for item, found in verdicts.items():
-            if not isinstance(found, Unjudged):
+            if isinstance(found, Judgment):
                 self.lines.append(line(item, found, rows[item]))
-                self._compare(item, found, rows[item])
+                its = (one.contradicts(item, found, rows[item]) for one in self._judges if _is_stored(one))
+                self.contradicted += filter(None, its)
         return verdicts
 
     def _pass(self, judge: Judge, kind: str, fakes: Sequence[Item], left: Sequence[Item]) -> list[Verdict]:
@@ -180,27 +184,24 @@ class _Asked:
         rng(SEED, "mix", kind).shuffle(order)
         answers = dict(zip(order, judge.judge([both[at] for at in order]), strict=True))
         found = [answers[at] for at in range(len(both))]
-        real, of_fakes = found[: len(left)], found[len(left) :]
-        self.planted[judge.name] = self.planted.get(judge.name, 0) + len(fakes)
-        self.fooled += fooled(kind, judge, of_fakes, self._limits.canary_at_most)
+        of_fakes = found[len(left) :]
+        self.planted[judge.name] += len(fakes)
+        self.fooled += fooled(kind, judge, fakes, of_fakes, self._limits.canary_at_most)
         for fake, said in zip(fakes, of_fakes, strict=True):
-            if not isinstance(said, Unjudged):
+            if isinstance(said, Judgment):
                 self.lines.append(line(fake, said, kind, canary=True))
-        return real
-
-    def _compare(self, item: Item, found: Judgment | Answer, row: str) -> None:
-        for judge in self._judges:
-            if isinstance(judge, Stored):
-                self._compared += 1
-                if failure := judge.contradicts(item, found, row):
-                    self._contradicted.append(failure)
+        return found[: len(left)]
 
     def stored_checks(self) -> list[Check]:
         """Where judgments of a file are replayed: it may not contradict the package."""
-        if not any(isinstance(judge, Stored) for judge in self._judges):
-            return []
+        compared = sum(not one.canary for one in self.lines) * sum(map(_is_stored, self._judges))
         protects = "Stored judgments say what the package's own say: a file that was edited is not believed."
-        return [check("paraphrase.stored_judgments", protects, self._compared, self._contradicted)]
+        made = check("paraphrase.stored_judgments", protects, compared, self.contradicted)
+        return [made] if any(map(_is_stored, self._judges)) else []
+
+
+def _is_stored(judge: Judge) -> TypeGuard[Stored]:
+    return isinstance(judge, Stored)
 
 
 def draw(population: Sequence[Pair], n: int | None, seed: int, code: str) -> list[Pair]:
@@ -222,10 +223,10 @@ def _score(
 ) -> TypeScore:
     limits = thresholds()
     judged = [(pair, found) for pair in chosen if isinstance(found := verdicts[pair], Judgment)]
-    values = [found.score for _, found in judged]
+    values = [found.value for _, found in judged]
     bad = sum(value <= limits.low for value in values)
     n = len(values)
-    worst = sorted(judged, key=lambda item: item[1].score)[: limits.lowest_listed]
+    worst = sorted(judged, key=lambda item: item[1].value)[: limits.lowest_listed]
     return TypeScore(
         type_code=code,
         judge="+".join(sorted({found.judge for _, found in judged})) or judge,
@@ -244,7 +245,7 @@ def _score(
         lowest=tuple(
             LowPair(
                 row=rows[pair],
-                score=found.score,
+                score=found.value,
                 reason=redact(found.reason),
                 judge=found.judge,
                 before=pair.before,
@@ -266,26 +267,16 @@ def _verdict(
     failures: list[Failure] = []
     for score in scores:
         if score.mean is not None and score.mean < limits.mean_at_least:
-            failures.append(
-                Failure(
-                    code,
-                    f"mean {numbers.number(score.mean)} over {score.n} pairs, "
-                    f"at least {numbers.number(limits.mean_at_least, 1)} is asked",
-                )
-            )
+            said, asked = numbers.number(score.mean), numbers.number(limits.mean_at_least, 1)
+            failures.append(Failure(code, f"mean {said} over {score.n} pairs, at least {asked} is asked"))
         if score.upper is not None and score.limit is not None and score.upper > score.limit:
-            failures.append(
-                Failure(
-                    code,
-                    f"upper bound {numbers.percent(score.upper)} of the bad share, "
-                    f"{numbers.percent(score.limit)} at most",
-                )
-            )
+            said, asked = numbers.percent(score.upper), numbers.percent(score.limit)
+            failures.append(Failure(code, f"upper bound {said} of the bad share, {asked} at most"))
     for pair, found in verdicts.items():
         if isinstance(found, Unjudged):
             failures.append(Failure(rows[pair], found.why))
-        elif isinstance(found, Judgment) and found.score <= limits.low:
-            failures.append(Failure(rows[pair], f"scored {found.score}: {found.reason}"))
+        elif found.value <= limits.low:
+            failures.append(Failure(rows[pair], f"scored {found.value}: {found.reason}"))
     return check(
         f"paraphrase.{code}",
         "A rewritten text means what the clean one says, else the golden call is no longer the right one.",
@@ -299,7 +290,7 @@ def _agreement(
     code: str, judge: str, second: Judge, drawn: Sequence[Pair], verdicts: dict[Pair, Verdict]
 ) -> list[Agreement]:
     both = [
-        (one.score, other.score)
+        (one.value, other.value)
         for pair, other in zip(drawn, second.judge(drawn), strict=True)
         if isinstance(one := verdicts[pair], Judgment) and isinstance(other, Judgment)
     ]
@@ -343,16 +334,16 @@ def _redundant(
     for tool, answer in answers.items():
         if isinstance(answer, Unjudged):
             failures.append(Failure(new_tools[tool], f"{tool.name}: {answer.why}"))
-        elif isinstance(answer, Answer) and answer.could_answer:
+        elif answer.value:
             what = f"{tool.name} could answer it: {answer.reason}"
             failures.append(Failure(new_tools[tool], what, tool.hash))
-    judged = [answer for answer in answers.values() if isinstance(answer, Answer)]
+    judged = [answer for answer in answers.values() if isinstance(answer, Judgment)]
     score = RedundantScore(
         judge="+".join(sorted({answer.judge for answer in judged})) or None,
         population=len(answers),
         asked=len(judged),
         pinned=sum(answer.pinned for answer in judged),
-        could_answer=sum(answer.could_answer for answer in judged),
+        could_answer=sum(answer.value for answer in judged),
     )
     protects = "A redundant tool that could answer the query would make a right call wrong."
     return score, check(

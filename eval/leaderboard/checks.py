@@ -2,7 +2,7 @@
 line that says what to do.
 
 Only columns of known types are read, a little at a time; nothing is unpacked or evaluated. What cannot be
-bounded by looking first (a small page that unpacks to gigabytes) the process's limits bound (`child`).
+bounded by looking first (a small page that unpacks to gigabytes) the limits of `checker.in_child` bound.
 Nothing of a run is believed that can be known: identity fields come from the dataset, verdicts from the
 scorers, totals are counted. What is taken over is the answers themselves.
 """

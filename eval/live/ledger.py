@@ -15,8 +15,8 @@ import msgspec
 from robustbench_tc.eval.score.told import Told, asks
 from robustbench_tc.schema import Int32, LiveRow, Step
 
+from .carrying_out import leaves, looks_failed, parsed
 from .replay import Replay
-from .shown import leaves, looks_failed, parsed
 from .stage import Key
 from .success import effects, message, tellings
 

@@ -17,8 +17,8 @@ from robustbench_tc.worlds.same_state import equal, same
 
 from ..score.golden import replaced
 from .bfcl_check import PlayedTurn, upstream_error
+from .carrying_out import looks_failed
 from .replay import Replay
-from .shown import looks_failed
 from .stage import Key, without_ids
 
 TOLD_DECIDES = True

@@ -29,10 +29,9 @@ from .levels import LevelLine, levels, table as table_of_levels
 from .outcomes import Outcomes
 from .packs import Cell, Given, Table, spelled, tables as pack_tables
 from .packs.live import Line as Fault, lines
-from .repeats import Repeated, repeated
 from .runs import Run, Subset, align, read, unstated, within
 from .stages import Stages, stages, table as table_of_stages
-from .summary import Summary, summarise
+from .summary import Repeated, Summary, repeated, summarise
 from .values import HEADS
 
 WIDTH = 100

@@ -9,8 +9,10 @@ from robustbench_tc.audits.checks import HOLDS, verdict
 from robustbench_tc.audits.invariants import INVARIANTS, allowed, gold, reward
 from robustbench_tc.audits.invariants.base import is_for
 from robustbench_tc.audits.invariants.reward import least_factor
-from robustbench_tc.builders.perturb import REGISTRY, cases
+from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.schema import Call, Change, Message, Sample, Tool
+
+from ..builders.perturb import cases
 
 
 @pytest.mark.parametrize(
@@ -47,8 +49,8 @@ def test_only_offers_between_equal_tools_are_held_to_what_makes_them_equal(code:
 
 
 UNIT = REGISTRY["CD_inv"]
-CLEAN = cases.CLEAN[UNIT.golden[0].clean]
-ROW = cases.row_of(UNIT, UNIT.golden[0])
+CLEAN = cases.pair(UNIT.code)[0]
+ROW = cases.row_of(UNIT.code)
 OTHER = next(i for i, t in enumerate(ROW.tools) if i != ROW.gold_tool_index and t not in CLEAN.tools)
 
 
@@ -123,7 +125,7 @@ TABLE = cases.CLEAN["table"]
 
 
 def row_of(code: str) -> Sample:
-    return cases.row_of(REGISTRY[code], REGISTRY[code].golden[0])
+    return cases.row_of(code)
 
 
 def with_(row: Sample, **fields: Any) -> Sample:

@@ -15,13 +15,13 @@ from robustbench_tc.audits import paraphrase
 from robustbench_tc.audits.agreement import quadratic_kappa, wilson_upper
 from robustbench_tc.audits.canaries import PLANTED, PLANTED_IN_A_TOOL, canary_pairs, canary_tools
 from robustbench_tc.audits.judge import (
-    Answer,
+    CouldAnswer,
     EndpointJudge,
+    Item,
     Judgment,
     Recorded,
+    Score,
     Unjudged,
-    _CouldAnswer,
-    _Score,
     prompt,
     read,
 )
@@ -66,11 +66,12 @@ KNOWN = set(pairs_of(200))
 
 
 def scored(score: Callable[[Pair], int]) -> Recorded:
-    return Recorded(
-        lambda pair: Judgment(score(pair), "because", "test", pinned=True) if pair in KNOWN else None,
-        "test",
-        lambda tool: Answer(False, "", "test", pinned=True) if tool in TOOLS else None,
-    )
+    def find(item: Item) -> Judgment | None:
+        if isinstance(item, NewTool):
+            return Judgment(False, "", "test", pinned=True) if item in TOOLS else None
+        return Judgment(score(item), "because", "test", pinned=True) if item in KNOWN else None
+
+    return Recorded(find, "test")
 
 
 def of(checks: tuple[Check, ...], id: str) -> Check:
@@ -287,7 +288,7 @@ def test_an_endpoint_without_structured_output_is_asked_in_words(judged_by: Judg
     pairs = list(pairs_of(2))
     with LoopbackServer(handler) as server:
         found = judged_by(server).judge(pairs)
-    assert all(isinstance(one, Judgment) and one.score == 5 for one in found)
+    assert all(isinstance(one, Judgment) and one.value == 5 for one in found)
 
 
 def test_answers_that_are_no_judgment_are_asked_again_then_left_out(judged_by: Judged) -> None:
@@ -321,9 +322,9 @@ def test_a_wrong_key_is_said_in_one_line_without_the_key(judged_by: Judged) -> N
     ],
 )
 def test_only_a_whole_judgment_is_read(text: str, score: int | None) -> None:
-    found = read(text, _Score)
-    assert (found.score if found else None) == score
-    assert read('{"reason": "r", "could_answer": false}', _CouldAnswer) == _CouldAnswer("r", False)
+    found = read(text, Score)
+    assert (found.value if found else None) == score
+    assert read('{"reason": "r", "could_answer": false}', CouldAnswer) == CouldAnswer("r", False)
 
 
 def test_a_new_tool_that_nobody_judged_fails_and_a_build_without_new_tools_did_not_run() -> None:
@@ -363,7 +364,7 @@ def test_nothing_is_asked_of_a_model_where_everything_is_recorded(judged_by: Jud
 
 
 def test_a_book_that_has_a_judgment_of_everything_voids_the_audit() -> None:
-    book = Recorded(lambda pair: Judgment(5, "", "test"), "test", lambda tool: Answer(False, "", "test"))
+    book = Recorded(lambda item: Judgment(5 * isinstance(item, Pair), "", "test"), "test")
     found = paraphrase.audit(pairs_of(50), TOOLS, book)
     assert of(found.checks, "paraphrase.canaries").status == "failed"
     assert "void" in of(found.checks, "paraphrase.redundant").reason

@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.report import Tally
 from robustbench_tc.schema import Change
 
 from ..conftest import Done
+from .perturb import cases
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval import inputs, prompts, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
@@ -22,6 +21,7 @@ from robustbench_tc.eval.stats.packs import Table, abstention, tables
 from robustbench_tc.schema import Json, Prediction, Sample, content_hash
 from robustbench_tc.sql.query import Inputs, query
 
+from ..builders.perturb import cases
 from . import small
 from .small import prediction
 from .synthetic_runs import pack_input
@@ -235,8 +235,7 @@ def headline(found: dict[str, Table]) -> float:
 def test_balanced_decision_accuracy_of_the_agents(
     release: Path, tmp_path: Path, name: str, mode: str, balanced: float
 ) -> None:
-    done = api.evaluate(str(release), agent=name, mode=mode, out=tmp_path / "run")
-    assert done.unexpected == []
+    assert api.evaluate(str(release), agent=name, mode=mode, out=tmp_path / "run").unexpected == []
     assert headline(measured(tmp_path / "run")) == balanced
     mart = query("abstention", Inputs(runs=(str(tmp_path / "run"),))).to_pylist()
     assert {row["balanced_accuracy"] for row in mart} == {balanced}

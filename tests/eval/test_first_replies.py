@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval import inputs, predictions, probe
 from robustbench_tc.eval.record import Finding
@@ -22,6 +21,7 @@ from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.schema import Sample
 from tests import agent_server
 
+from ..builders.perturb import cases
 from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
 from . import small
@@ -236,8 +236,7 @@ def test_what_a_server_refuses_is_not_a_yes(what: str) -> None:
     refuses, check = REFUSALS[what]
     found = asked(lambda body: Fault(400, error_body("not here")) if refuses(body) else answer(body))
     assert found[check].answer != "yes" and "not here" in found[check].note
-    others = {name for name, one in found.items() if one.answer != "yes"} - {check}
-    assert not others or what == "tools"
+    assert not ({name for name, one in found.items() if one.answer != "yes"} - {check}) or what == "tools"
 
 
 def test_a_model_that_says_nonsense_is_found_by_the_first_question() -> None:

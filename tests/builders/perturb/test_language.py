@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.configs import published
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases, gold_texts
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, gold_texts
 from robustbench_tc.builders.perturb.language import Translation, read_translation, refuse_translation
 from robustbench_tc.builders.plain import other_script, row_dict
 from robustbench_tc.eval.score import score
@@ -18,6 +18,7 @@ from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, value_map
 from robustbench_tc.schema import Json, Sample, content_hash, dumps, record
 
 from ...refusals import refuses
+from . import cases
 from .strategies import samples
 
 TABLE = cases.CLEAN["table"]

@@ -318,6 +318,8 @@ def test_the_wait_is_what_the_server_asks_for_within_the_cap() -> None:
             "duplicate_tools",
         ),
         ("Duplicate function declaration found: f", "duplicate_tools"),
+        ("The tool f is already defined at toolConfig.tools.1.", "duplicate_tools"),
+        ("tools: the name f is given more than once", "duplicate_tools"),
         ("Invalid function name: geo.find", "rejected"),
         ("tools.0.custom.input_schema: JSON schema is invalid", "rejected"),
         ("The model `tiny` does not exist.", "not_found"),

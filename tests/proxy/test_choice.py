@@ -1,6 +1,7 @@
 """`tool_choice` in the model's names, tokens of several replies as one, and a door that starts again."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,30 +91,21 @@ def test_a_choice_of_tools_is_in_the_models_names(
     assert sorted(names) == ["get_order", "pay_back"]
 
 
-def test_tokens_of_streamed_replies_are_added_up() -> None:
-    script = Script(chat_reply([CHEAP]), chat_reply([CHEAP]), chat_reply([PAY]))
-    with door(script, BUDGET) as (client, _):
-        body = {"model": "m", "messages": ASKED, "tools": TOOLS, "stream": True}
-        status, said = client.post("case.0", body)
-    assert status == 200
-    used = [
-        one["usage"]
-        for event in said.decode().split("\n\n")
-        if event.startswith("data: {") and (one := json.loads(event[6:])).get("usage")
-    ]
-    assert used == [{"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15}]
-    with door(Script(chat_reply([PAY])), BUDGET) as (client, _):
-        assert calls(ask(client, ASKED)["choices"][0]["message"]) == [PAY]
-
-
-def test_tokens_of_streamed_items_are_added_up() -> None:
-    script = items.Script(([CHEAP], None), ([PAY], None))
-    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url, Client(url) as client:
-        body = {"model": "m", "input": "Refund order 7.", "tools": items.FLAT, "stream": True}
-        status, said = client.post("case.0", body, "/responses")
-    assert status == 200 and len(server.seen) == 2
-    last = [json.loads(one.partition("data: ")[2]) for one in said.decode().split("\n\n") if one.strip()][-1]
-    assert last["response"]["usage"] == {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("endpoint", ["/chat/completions", "/responses"])
+def test_tokens_of_several_replies_are_added_up(endpoint: str, stream: bool) -> None:
+    script: Any = Script(chat_reply([CHEAP]), chat_reply([CHEAP]), chat_reply([PAY]))
+    body: Json = {"messages": ASKED, "tools": TOOLS, "stream": stream}
+    if endpoint == "/responses":
+        script = items.Script(([CHEAP], None), ([CHEAP], None), ([PAY], None))
+        body = {"input": "Refund order 7.", "tools": items.FLAT, "stream": stream}
+    with door(script, BUDGET) as (client, server):
+        status, said = client.post("case.0", body, endpoint)
+    assert (status, len(server.seen)) == (200, 3)
+    events = re.findall(r"^data: ({.*)$", said.decode(), re.MULTILINE) if stream else [said]
+    told = [found.get("response", found).get("usage") for found in map(json.loads, events)]
+    names = ("input_tokens", "output_tokens") if "/r" in endpoint else ("prompt_tokens", "completion_tokens")
+    assert [one for one in told if one][-1] == {names[0]: 9, names[1]: 6, "total_tokens": 15}
 
 
 # --- A door that is started again within a conversation, with the journal of before

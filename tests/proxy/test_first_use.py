@@ -138,7 +138,9 @@ def test_a_port_that_is_taken_and_a_plan_that_is_missing(rbtc: Callable[..., Don
         taken.listen()
         port = taken.getsockname()[1]
         with (
-            pytest.raises(UserError, match=r"in use\): choose another, or 0 for a free one"),
+            pytest.raises(
+                UserError, match=rf"--port {port}: .*in use\): choose another, or 0 for a free one"
+            ),
             proxy_llm("http://127.0.0.1:9/v1", plan, port=port),
         ):
             pass

@@ -1,6 +1,5 @@
 """A server that never ends its reply: what each door holds of it meanwhile."""
 
-import http.server
 import json
 import os
 import re
@@ -9,15 +8,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from .wire import Answer, Seen, serving
+
 DOOR = "from robustbench_tc.cli import main; main()"
-SECONDS = 20.0
+SECONDS, PAUSE_S = 20.0, 0.002
 MOST_KB = 200_000
 
 CHUNK = json.dumps({"id": "1", "choices": [{"index": 0, "delta": {"content": "ab"}}]})
@@ -35,42 +37,13 @@ ENDLESS = {
 """What a server says over and over."""
 
 
-@contextmanager
-def endless(kind: str) -> Iterator[str]:
+def endless(kind: str, seen: Seen) -> Answer:
     content_type, said = ENDLESS[kind]
-    block = said * (65536 // len(said))
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json" if _lists(asked) else content_type)
-            self.end_headers()
-            if _lists(asked):
-                answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": []}}
-                self.wfile.write(json.dumps(answer).encode())
-                return
-            until = time.monotonic() + SECONDS
-            with suppress(OSError):
-                while time.monotonic() < until:
-                    self.wfile.write(block)
-                    time.sleep(0.002)  # 30 MB a second
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def _lists(asked: object) -> bool:
-    return isinstance(asked, dict) and asked.get("method") == "tools/list"
+    asked = json.loads(seen.body)
+    if isinstance(asked, dict) and asked.get("method") == "tools/list":
+        return Answer([json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": []}}).encode()])
+    pieces = repeat(said * (65536 // len(said)), int(SECONDS / PAUSE_S))  # 30 MB a second
+    return Answer(pieces, headers={"Content-Type": content_type}, pause_s=PAUSE_S)
 
 
 def asked(port: int, path: str, body: dict[str, object]) -> None:
@@ -87,8 +60,8 @@ def asked(port: int, path: str, body: dict[str, object]) -> None:
 def peak_kb(folder: Path, door: str, kind: str, plan: str) -> int:
     """The most memory that a door took, in kilobytes."""
     (folder / "plan.yaml").write_text(plan)
-    with endless(kind) as url:
-        address = ["--upstream", f"{url}/v1"] if door == "llm" else ["--mcp-url", f"{url}/mcp"]
+    with serving(partial(endless, kind)) as server:
+        address = ["--upstream" if door == "llm" else "--mcp-url", server.url]
         words = ["proxy", "--plan", "plan.yaml", *address]
         process = subprocess.Popen(
             [sys.executable, "-c", DOOR, *words],

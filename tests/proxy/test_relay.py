@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from robustbench_tc.builders.sources import BUNDLED, read
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import wire as rows_wire
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import Plan
@@ -223,13 +222,6 @@ def test_a_caller_that_leaves_ends_the_request_at_the_server() -> None:
 )
 def test_an_address_that_is_none(address: str, said: str) -> None:
     assert "secret" not in refuses(said, idle, address)
-
-
-def test_a_port_that_is_taken() -> None:
-    with server_of(lambda seen: Answer()) as server, serving(idle(server.url)) as url:
-        port = urlsplit(url).port
-        with pytest.raises(UserError, match=f"--port {port}"), serving(idle(server.url), port or 0):
-            pass
 
 
 def test_a_door_that_ends_as_soon_as_it_serves_is_closed() -> None:

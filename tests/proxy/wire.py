@@ -3,13 +3,14 @@
 import asyncio
 import http.client
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from multidict import CIMultiDict
+
+from ..loopback import LoopbackServer
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Seen:
 class Answer:
     """What it says: pieces are sent one by one, chunked; a single one with its length."""
 
-    pieces: list[bytes] = field(default_factory=lambda: [b"{}"])
+    pieces: Iterable[bytes] = field(default_factory=lambda: [b"{}"])
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
     pause_s: float = 0.0
@@ -37,21 +38,24 @@ class Answer:
 Handler = Callable[[Seen], Answer]
 
 
-class Server:
+class Server(LoopbackServer):
     """A server whose replies are bytes."""
 
     def __init__(self, handler: Handler) -> None:
-        self.handler = handler
+        super().__init__(lambda body: "")
+        self.answers = handler
         self.seen: list[Seen] = []
         self.gone = threading.Event()
         """Set where a caller left before its reply was whole."""
-        self.url = ""
+
+    def add_routes(self, app: web.Application) -> None:
+        app.router.add_route("*", "/{rest:.*}", self.handle)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         seen = Seen(request.method, request.raw_path, dict(request.headers), await request.read())
         self.seen.append(seen)
-        answer = self.handler(seen)
-        if len(answer.pieces) == 1 and not answer.break_off and not answer.pause_s:
+        answer = self.answers(seen)
+        if isinstance(answer.pieces, list) and len(answer.pieces) == 1 and not answer.break_off:
             return web.Response(status=answer.status, headers=answer.headers, body=answer.pieces[0])
         reply = web.StreamResponse(status=answer.status, headers=answer.headers)
         try:
@@ -59,48 +63,18 @@ class Server:
             for piece in answer.pieces:
                 await reply.write(piece)
                 await asyncio.sleep(answer.pause_s)
-            if answer.break_off:
-                assert request.transport is not None
-                request.transport.abort()
-                return reply
-            await reply.write_eof()
         except asyncio.CancelledError:
             self.gone.set()
             raise
         except ConnectionError:  # aiohttp would log it as this server's own failure
             self.gone.set()
+        if answer.break_off:
+            assert request.transport is not None
+            request.transport.abort()
         return reply
 
 
-@contextmanager
-def serving(handler: Handler) -> Iterator[Server]:
-    server, loop, ready = Server(handler), asyncio.new_event_loop(), threading.Event()
-
-    async def start() -> web.AppRunner:
-        app = web.Application(client_max_size=2**27)
-        app.router.add_route("*", "/{rest:.*}", server.handle)
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        return runner
-
-    def run() -> None:
-        asyncio.set_event_loop(loop)
-        runner = loop.run_until_complete(start())
-        ready.set()
-        loop.run_forever()
-        loop.run_until_complete(runner.cleanup())
-        loop.close()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    ready.wait()
-    try:
-        yield server
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+serving = Server
 
 
 @dataclass

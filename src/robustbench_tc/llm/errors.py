@@ -70,7 +70,9 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _DUPLICATE = re.compile(
-    r"\b(?:tool|function)s?\b.{0,80}\b(?:unique|duplicate)|\bduplicate\w*\b.{0,80}\b(?:tool|function)", re.I
+    r"\b(?:tool|function)s?\b.{0,80}\b(?:unique|duplicate|already (?:exists|defined)|more than once)"
+    r"|\bduplicate\w*\b.{0,80}\b(?:tool|function)",
+    re.IGNORECASE,
 )
 _FILTERED = re.compile(
     r"content[ _](?:management )?(?:filter|policy)|ResponsibleAIPolicy|"

@@ -29,25 +29,22 @@ class Parts:
         return self
 
     async def __anext__(self) -> bytes:
-        rest, start = self._rest, 0
-        while True:
-            found = self._end.search(rest, start)
-            # An LF may come with the next piece.
-            if found is not None and not (found.end() == len(rest) and rest.endswith(b"\r")):
-                return self._taken(found.end())
+        rest = self._rest
+        found = self._end.search(rest)
+        # An LF may come with the next piece.
+        while found is None or (found.end() == len(rest) and rest.endswith(b"\r")):
             del rest[MOST + 1 : -3]  # its end is still looked for
             start = max(0, len(rest) - 3)
             if not (piece := await self._read()):
                 break
             rest += piece
+            found = self._end.search(rest, start)
         if not rest:
             raise StopAsyncIteration
-        return self._taken(len(rest))
-
-    def _taken(self, end: int) -> bytes:
-        with memoryview(self._rest) as rest:  # one copy: it may have 32 MB
-            part = bytes(rest[:end])
-        del self._rest[:end]
+        end = len(rest) if found is None else found.end()
+        with memoryview(rest) as whole:  # one copy: it may have 32 MB
+            part = bytes(whole[:end])
+        del rest[:end]
         return part
 
 

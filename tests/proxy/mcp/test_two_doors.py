@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api
-from robustbench_tc.proxy.journal import MCP, NONE, Exchange, Journal
+from robustbench_tc.proxy.journal import MCP, NONE, Called, Exchange, Journal
 from robustbench_tc.proxy.scored import score as score_journal
 from robustbench_tc.proxy.summary import as_replies
 
@@ -137,7 +137,7 @@ def test_a_server_without_a_door_is_named(folder: Path) -> None:
 
 
 def line(by: str, opening: float, began: float, ended: float, number: int = 1) -> Exchange:
-    call = {"id": "1", "name": by, "arguments": "{}"}
+    call: Called = {"id": "1", "name": by, "arguments": "{}"}
     return Exchange(
         door=MCP, session="a.0", repeat=0, number=number, by=by, opening=opening, began=began,
         ended=ended, replies=[{"text": "", "tool_calls": [call]}],

@@ -124,11 +124,6 @@ def uncalled(unit: Perturbation, sample: Sample, changes: Iterable[Change], **fi
     return unit.row(sample, gone, golden_answers=NOTHING, gold_tool_index=None, **fields)
 
 
-def calling_nothing_right(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
-    """Calling nothing accepted."""
-    return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
-
-
 class NoCall(Asked, frozen=True):
     """Rows in which calling nothing is right."""
 

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import (
@@ -46,7 +46,6 @@ from .registry import (
     insert,
     keeps_gold,
     near_duplicates,
-    plain,
     surplus,
 )
 
@@ -139,11 +138,6 @@ SAME_NAME: Facts = {
     "method": "rule",
     "applies_to": "one gold tool",
 }
-
-
-def _sibling(name: str, description: str) -> dict[str, Json]:
-    """A tool as a model would write it, for the golden case."""
-    return plain(Tool(name, description, {"type": "object", "properties": {"near": {"type": "string"}}}))
 
 
 PER_TOOL = 2

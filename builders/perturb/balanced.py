@@ -17,8 +17,6 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
-import msgspec
-
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, dumps
 
 from .base import (
@@ -172,29 +170,6 @@ class Balanced(Preference, frozen=True, kw_only=True):
                 ),
             }
         )
-
-    def pair_of(self, clean: Sample, row: Sample) -> tuple[Tool, Tool]:
-        """The gold tool of a row and the other one."""
-        known = {tool.name for tool in clean.tools} - {clean.tools[clean.gold_tool_index or 0].name}
-        gold = row.tools[row.gold_tool_index or 0]
-        return gold, next(tool for tool in row.tools if tool is not gold and tool.name not in known)
-
-    def with_notes(self, clean: Sample, row: Sample, notes: Mapping[str, str]) -> Sample:
-        """The row with other annotations, by the tools' names."""
-        text = clean.tools[clean.gold_tool_index or 0].description
-        tools = tuple(
-            msgspec.structs.replace(tool, description=annotated(text, notes[tool.name]))
-            if tool.name in notes
-            else tool
-            for tool in row.tools
-        )
-        return msgspec.structs.replace(row, tools=tools)
-
-    def with_other_wish(self, clean: Sample, row: Sample, sentence: str) -> Sample:
-        """The row with another wish."""
-        messages, change = wished(clean, sentence)
-        kept = tuple(change if one.path.startswith("/messages") else one for one in row.changes)
-        return msgspec.structs.replace(row, messages=messages, changes=kept)
 
 
 BALANCED: Facts = {

@@ -111,17 +111,6 @@ CONTEXT: Facts = {
 }
 
 
-def _with(row: Sample, place: int, message: Message) -> Sample:
-    """The row with another added message in that place, in the messages and in the diff alike."""
-    messages = (*row.messages[:place], message, *row.messages[place + 1 :])
-    path = f"/messages/{place}"
-    changes = tuple(
-        Change(path, None, msgspec.to_builtins(message)) if change.path == path else change
-        for change in row.changes
-    )
-    return msgspec.structs.replace(row, messages=messages, changes=changes)
-
-
 class Text(Before, frozen=True):
     """Exchanges in words."""
 

@@ -6,17 +6,20 @@ that it was applied to.
 """
 
 import random
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import combinations, permutations
 from typing import Any
 
 import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.steps import TYPE_CODE, steps
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Change, Sample
-from robustbench_tc.taxonomy import Rows
+from robustbench_tc.taxonomy import PerturbationType, Rows
 
-from . import action, mixtures, observation, reward, severity_offers, severity_typos, transition
+from . import action, observation, reward, severity_offers, severity_typos, transition
 from .base import DERIVED, REGISTRY, Context, Facts, Perturbation, TextRequest, register
 
 _MODULES = (observation, action, reward, severity_offers, severity_typos, transition)
@@ -66,18 +69,60 @@ class Mixed(Perturbation, frozen=True, kw_only=True):
         ]
 
 
-def mixture(parts: tuple[str, ...], **facts: Any) -> Mixed:
-    """The type that puts these together: the facts that are not given follow from theirs.
+def code_of(names: Sequence[str]) -> str:
+    """The code of the mixture of these types, whatever their order. Raises UserError for an unknown type and
+    for types that cannot be mixed."""
+    if why := next(_refusals(names), ""):
+        raise UserError(f"mix:{'+'.join(names)}: {why}")
+    codes = {kind.component: kind.code for kind in map(taxonomy.get, map(taxonomy.find, names))}
+    return taxonomy.MIX + "__".join(codes[one] for one in taxonomy.COMPONENTS if one in codes)
 
-    Raises ValueError for parts that are not of different components, in the order in which they are applied,
-    and for a transition type beyond the core, whose harness does something else.
-    """
+
+def _refusals(names: Sequence[str]) -> Iterator[str]:
+    """Why these types cannot be mixed."""
+    if len(names) < 2:
+        yield "a mixture has two types or more"
+    for name in names:
+        if taxonomy.parts(name):
+            yield f"{name} is a mixture itself: name its parts"
+        if names.count(name) > 1:
+            yield f"{name} stands there twice"
+    kinds = [taxonomy.get(taxonomy.find(name)) for name in names]
+    for one, other in combinations(kinds, 2):
+        if one.component == other.component:
+            yield f"{one.code} and {other.code} are both of the component {one.component}"
+    for kind in kinds:
+        if kind.component == "transition" and kind.pack != "core":
+            yield f"{kind.code} cannot be mixed: the transition type is one of the core"
+    for one, other in permutations(kinds, 2):
+        if why := _clash(one, other):
+            yield f"{one.code} and {other.code} cannot be mixed: {why}"
+    if not set.intersection(*(set(kind.sources) for kind in kinds)):
+        yield "no source has samples for all of these types"
+
+
+def checked(code: str) -> tuple[str, ...]:
+    """The parts that the code of a mixed type names. Raises UserError as `code_of`, and for another order."""
+    found = taxonomy.parts(code)
+    if (right := code_of(found)) != code:
+        raise UserError(f"{code}: parts are in the order {', '.join(taxonomy.COMPONENTS)}: {right}")
+    return found
+
+
+def _clash(one: PerturbationType, other: PerturbationType) -> str:
+    """Why rows of both would have no right answer that is certain; "" where they would."""
+    if one.no_call == "right" and other.component in ("reward", "transition"):
+        return f"no call is right in rows of {one.code}, and {other.code} is about one"
+    if "parameter schemas" in one.may_change and "the set of tools" in other.may_change:
+        return f"calls are held against the registry where {one.code} changed it, and {other.code} adds tools"
+    if one.channel == "namesake" and other.traits.get("design"):
+        return f"{other.code} moves the right answer to another tool, of which {one.code} has made namesakes"
+    return ""
+
+
+def mixture(parts: tuple[str, ...], **facts: Any) -> Mixed:
+    """The type that puts these together, in this order: the facts that are not given follow from theirs."""
     units = [REGISTRY[code] for code in parts]
-    places = [taxonomy.COMPONENTS.index(unit.component) for unit in units]
-    if len(parts) < 2 or places != sorted(set(places)):
-        raise ValueError(f"{'+'.join(parts)}: one type for each of two components or more, in their order")
-    if any(unit.component == "transition" and unit.pack != "core" for unit in units):
-        raise ValueError(f"{'+'.join(parts)}: the transition type is one of the core")
     one_tool = any(unit.applies_to == "one gold tool" for unit in units)
     shared: Facts = {
         "component": "mixed",
@@ -98,7 +143,7 @@ def of_parts(code: str) -> Perturbation | None:
         return None
     sources = taxonomy.get(code).sources
     last = 2 * taxonomy.AFTER_ALL
-    return mixture(mixtures.checked(code), order=last, rows=Rows(paper=0, bundled=0), applies_to=sources)
+    return mixture(checked(code), order=last, rows=Rows(paper=0, bundled=0), applies_to=sources)
 
 
 DERIVED.append(of_parts)

@@ -1,7 +1,9 @@
 """Observation: the text that the model reads is reworded, its meaning and the gold stay (paper, table 1)."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -20,7 +22,7 @@ from .base import (
     register,
 )
 from .query import kept_values, query_span, query_text, replace_span, rewritten
-from .registry import described_parameters, rewrite_descriptions
+from .registry import described_parameters
 from .severity_typos import protected
 
 
@@ -30,10 +32,6 @@ def accepted_text(request: TextRequest, context: Context) -> tuple[str, str]:
     if reason := refuse_answer(request, text.value):
         raise NotApplicable(f"text_refused: {reason}")
     return text.value, text.generator
-
-
-def _generators(found: list[str]) -> str:
-    return "+".join(sorted(set(found)))
 
 
 def _check_text(before: str, after: str, clean: Sample, what: str, *, fold_case: bool = True) -> list[str]:
@@ -104,113 +102,74 @@ class RealisticTypos(QueryRewrite, frozen=True):
         return (msgspec.structs.replace(request, context=fixed),)
 
 
-class ParaphraseToolDescription(Perturbation, frozen=True):
-    """Every tool's description in other words; constraints kept, length within about ±20 %."""
+class Described(NamedTuple):
+    """A description in a registry."""
+
+    path: str
+    """JSON pointer in the list of tools."""
+    tool: str
+    parameter: str | None
+    text: str
+
+
+class Descriptions(Perturbation, frozen=True, kw_only=True):
+    """Every description of a tool, or of a parameter (nested ones too), in other words: constraints, types
+    and accepted values verbatim, length within about ±20 %."""
+
+    of: Literal["tool", "parameter"]
+
+    def _places(self, tools: Sequence[Tool]) -> Iterator[Described]:
+        for index, tool in enumerate(tools):
+            if self.of == "parameter":
+                for path, name, text in described_parameters(tool.parameters):
+                    yield Described(f"/{index}/parameters{path}/description", tool.name, name, text)
+            elif tool.description.strip():
+                yield Described(f"/{index}/description", tool.name, None, tool.description)
+
+    def _reworded(self, tools: Sequence[Tool], texts: Iterable[str]) -> tuple[Tool, ...]:
+        """The tools with other descriptions, as long as there are texts."""
+        out = msgspec.json.decode(msgspec.json.encode(tools))
+        for place, text in zip(self._places(tools), texts, strict=False):
+            holder = out
+            *path, last = place.path.split("/")[1:]
+            for key in path:
+                name = key.replace("~1", "/").replace("~0", "~")
+                holder = holder[int(name) if isinstance(holder, list) else name]
+            holder[last] = text
+        return msgspec.convert(out, tuple[Tool, ...])
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
-        """One text per tool that has a description."""
-        return tuple(self._request(sample, tool) for tool in sample.tools if tool.description.strip())
-
-    def _request(self, sample: Sample, tool: Tool) -> TextRequest:
-        keep = kept_values(sample, tool.description)
-        return TextRequest(kind=self.code, tool=tool.name, input=tool.description, keep=keep)
+        """One text per description."""
+        return tuple(
+            TextRequest(kind=self.code, tool=tool, parameter=name, input=text, keep=kept_values(sample, text))
+            for _, tool, name, text in self._places(sample.tools)
+        )
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Replaces every description; all of them have to be accepted, else the row is left out.
 
-        Raises NotApplicable(`no_tool_description`) where no tool has one.
+        Raises NotApplicable(`no_tool_description`, `no_parameter_description`) where there is none.
         """
-        tools, changes, generators = [], [], []
-        for index, tool in enumerate(sample.tools):
-            if not tool.description.strip():
-                tools.append(tool)
-                continue
-            text, generator = accepted_text(self._request(sample, tool), context)
-            generators.append(generator)
-            tools.append(msgspec.structs.replace(tool, description=text))
-            changes.append(Change(f"/tools/{index}/description", tool.description, text))
-        if not changes:
-            raise NotApplicable("no_tool_description")
-        return self.row(sample, changes, generator=_generators(generators), tools=tuple(tools))
+        answers = [accepted_text(request, context) for request in self.requests(sample)]
+        if not answers:
+            raise NotApplicable(f"no_{self.of}_description")
+        texts, generators = zip(*answers, strict=True)
+        changes = [
+            Change(f"/tools{place.path}", place.text, text)
+            for place, text in zip(self._places(sample.tools), texts, strict=True)
+        ]
+        tools, generator = self._reworded(sample.tools, texts), "+".join(sorted(set(generators)))
+        return self.row(sample, changes, generator=generator, tools=tools)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        """Names and schemas stay; every description differs and keeps gold values and digits."""
-        if [(t.name, t.parameters) for t in row.tools] != [(t.name, t.parameters) for t in clean.tools]:
-            return ["a tool's name or schema changed"]
+        """Nothing else changed; every description differs and keeps gold values and digits."""
+        if self._reworded(row.tools, repeat("-")) != self._reworded(clean.tools, repeat("-")):
+            return [f"more changed in the registry than descriptions of a {self.of}"]
         wrong = self.beyond(clean, row)
-        for before, after in zip(clean.tools, row.tools, strict=True):
-            if before.description.strip():
-                what = f"the description of {before.name}"
-                wrong += _check_text(before.description, after.description, clean, what)
-            elif after.description != before.description:
-                wrong.append(f"{before.name} had no description to rewrite")
+        for before, after in zip(self._places(clean.tools), self._places(row.tools), strict=True):
+            what = f"the description of {'.'.join(filter(None, (before.tool, before.parameter)))}"
+            wrong += _check_text(before.text, after.text, clean, what)
         return wrong
-
-
-class ParaphraseParameterDescription(Perturbation, frozen=True):
-    """Every parameter's description in other words, nested ones too; types and accepted values verbatim."""
-
-    def _request(self, sample: Sample, tool: str, parameter: str, text: str) -> TextRequest:
-        keep = kept_values(sample, text)
-        return TextRequest(kind=self.code, tool=tool, parameter=parameter, input=text, keep=keep)
-
-    def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
-        """One text per described parameter, nested ones included."""
-        return tuple(
-            self._request(sample, tool.name, name, text)
-            for tool in sample.tools
-            for _, name, text in described_parameters(tool.parameters)
-        )
-
-    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        """Replaces every parameter's description; all have to be accepted, else the row is left out.
-
-        Raises NotApplicable(`no_parameter_description`) where no parameter has one.
-        """
-        generators: list[str] = []
-        tools, changes = [], []
-        for index, tool in enumerate(sample.tools):
-
-            def rewrite(name: str, text: str, tool_name: str = tool.name) -> str:
-                answer, generator = accepted_text(self._request(sample, tool_name, name, text), context)
-                generators.append(generator)
-                return answer
-
-            new = msgspec.structs.replace(tool, parameters=rewrite_descriptions(tool.parameters, rewrite))
-            tools.append(new)
-            changes += [
-                Change(f"/tools/{index}/parameters{path}/description", before, after)
-                for (path, _, before), (_, _, after) in _paired(tool.parameters, new.parameters)
-            ]
-        if not changes:
-            raise NotApplicable("no_parameter_description")
-        return self.row(sample, changes, generator=_generators(generators), tools=tuple(tools))
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        """Schemas are equal apart from descriptions; each differs and keeps gold values and digits."""
-        wrong = self.beyond(clean, row)
-        if len(row.tools) != len(clean.tools):
-            return [*wrong, "tools were added or removed"]
-        for before, after in zip(clean.tools, row.tools, strict=True):
-            if _blank(before.parameters) != _blank(after.parameters):
-                wrong.append(f"the schema of {before.name} changed beyond its descriptions")
-                continue
-            if (before.name, before.description) != (after.name, after.description):
-                wrong.append(f"the name or description of {before.name} changed")
-            for (_, name, old), (_, _, new) in _paired(before.parameters, after.parameters):
-                wrong += _check_text(old, new, clean, f"the description of {before.name}.{name}")
-        return wrong
-
-
-def _blank(parameters: dict[str, object]) -> object:
-    """The schema with its non-blank parameter descriptions masked."""
-    return rewrite_descriptions(parameters, lambda name, text: "-")
-
-
-def _paired(
-    before: dict[str, object], after: dict[str, object]
-) -> Iterator[tuple[tuple[str, str, str], tuple[str, str, str]]]:
-    return zip(described_parameters(before), described_parameters(after), strict=True)
 
 
 register(
@@ -248,8 +207,9 @@ register(
         ),
         judged_as="a user's request",
     ),
-    ParaphraseToolDescription(
+    Descriptions(
         **REWRITE,
+        of="tool",
         code="paraphrase_tool_description",
         order=3,
         display_name="ToolPara",
@@ -268,8 +228,9 @@ register(
         paper_unchanged=2,
         judged_as="the description of a tool",
     ),
-    ParaphraseParameterDescription(
+    Descriptions(
         **REWRITE,
+        of="parameter",
         code="paraphrase_parameter_description",
         order=4,
         display_name="ParamPara",

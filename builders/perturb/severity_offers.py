@@ -6,41 +6,18 @@ The first is CD with one factor for all rows, the second CD_AB with other abbrev
 
 from fractions import Fraction
 
-from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import (
     Facts,
     register,
 )
-from .offers import OFFER, Preference, annotation
-from .registry import gold_tools
+from .offers import OFFER, Preference
 from .reward import ABBREVIATED
 
 _BEST_OFFER = (
     "Of two equal tools the better offer is always the gold, as in the core type that this one is a dose of."
 )
-
-
-class Factor(Preference, frozen=True, kw_only=True):
-    """CD with one factor."""
-
-    suffix: str
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        """As CD; each distractor's price is exactly the type's multiple of its gold tool's."""
-        wrong = super().check(clean, row)
-        (factor,) = self.factors
-        for name, index in gold_tools(clean).items():
-            same = [tool for tool in row.tools if tool.parameters == clean.tools[index].parameters]
-            gold = [annotation(tool.description) for tool in same if tool.name == name]
-            others = [
-                annotation(tool.description) for tool in same if tool.name.startswith(name + self.suffix)
-            ]
-            pairs = ((one, other) for one in gold for other in others if one and other)
-            if any(abs(other - float(factor) * one) > 1e-9 for one, other in pairs):
-                wrong.append(f"the distractor of {name} is not dearer by a factor of {float(factor):g}")
-        return wrong
 
 
 FACTOR: Facts = {
@@ -87,7 +64,7 @@ _SHORTENED = (
 
 
 register(
-    Factor(
+    Preference(
         **FACTOR,
         code="factor_1_5",
         order=604,
@@ -98,7 +75,7 @@ register(
         factors=(Fraction(3, 2),),
         dose=1.5,
     ),
-    Factor(
+    Preference(
         **FACTOR,
         code="factor_5",
         order=605,
@@ -109,7 +86,7 @@ register(
         factors=(5,),
         dose=5,
     ),
-    Factor(
+    Preference(
         **FACTOR,
         code="factor_100",
         order=606,

@@ -234,26 +234,9 @@ def _slip(word: str, place: int, rng: random.Random) -> str:
     return word[:place] + rng.choice(NEIGHBOURS[letter]) + word[place + 1 :]
 
 
-def _is_one_slip(word: str, typed: str) -> bool:
-    """Whether one slip leads from one to the other, as `_slips` counts."""
-    at = next((at for at, (one, other) in enumerate(zip(word, typed, strict=False)) if one != other), None)
-    at = min(len(word), len(typed)) if at is None else at
-    left, right = word[at:], typed[at:]
-    if len(left) > len(right):
-        return left[1:] == right
-    if len(left) < len(right):
-        return right[1:] == left and at > 0 and right[0] == typed[at - 1]
-    return bool(left) and (
-        (left[1:] == right[1:] and right[0] in NEIGHBOURS.get(left[0], ""))
-        or (left[:2] == right[1::-1] and left[2:] == right[2:] and len(left) > 1)
-    )
-
-
 def _slips(word: str, typed: str) -> int:
     """The fewest slips that lead from one to the other (letters replaced, swapped, dropped or put in); a
     letter is replaced by its neighbour, and put in beside its like, or it counts as 9."""
-    if _is_one_slip(word, typed):  # most are
-        return 1
     before: list[int] = []
     last = list(range(0, 9 * len(typed) + 1, 9))
     for i, letter in enumerate(word, 1):

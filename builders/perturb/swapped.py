@@ -59,7 +59,7 @@ class Swap(Preference, frozen=True, kw_only=True):
 
     def exchanged(self, sample: Sample, core: Sample) -> Sample:
         """The counterpart of `core`, the core type's row of `sample`; it may call several tools."""
-        pairs = self._pairs(sample)
+        pairs = dict(self.names(sample).values())
         tools = _with_descriptions_exchanged(core.tools, pairs)
         golden = _renamed(core.golden_answers, pairs)
         places = {tool.name: place for place, tool in enumerate(tools)}
@@ -77,19 +77,9 @@ class Swap(Preference, frozen=True, kw_only=True):
             gold_tool_index=places[golden[0][0].name],
         )
 
-    def _pairs(self, sample: Sample) -> dict[str, str]:
-        """The name of each gold tool of the core row → that of its distractor, the gold here."""
-        taken = {tool.name for tool in sample.tools}
-        found: dict[str, str] = {}
-        for name in gold_tools(sample):
-            other = self.other_name(name, taken)
-            taken.add(other)
-            found |= {other: name} if self.suffix is None else {name: other}
-        return found
-
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """With everything exchanged back it is a row of the core type."""
-        pairs = self._pairs(clean)
+        pairs = dict(self.names(clean).values())
         names = [tool.name for tool in row.tools]
         called = {call.name for answer in row.golden_answers for call in answer}
         if not all(names.count(one) == 1 for pair in pairs.items() for one in pair):

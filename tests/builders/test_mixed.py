@@ -158,7 +158,7 @@ def test_a_part_that_did_something_else_is_named() -> None:
     )
     spoiled = msgspec.structs.replace(row, tools=dearer, changes=changes)
     (wrong,) = REGISTRY[row.type_code].check(clean, spoiled)
-    assert wrong == "CD: reserve is not better by a factor of 4"
+    assert wrong == "CD: reserve_Budget is not worse than the gold by a factor of 4, 5, 6, 8, 10"
 
 
 @pytest.mark.parametrize(
@@ -188,15 +188,6 @@ def test_other_mixtures_are_taken_apart_too(parts: tuple[str, ...], sample: str)
     assert [after.type_code for _, after in steps(row, clean)] == list(parts)
     for check, plant in defects_of(unit.code):
         assert unit.check(clean, plant(clean, row)), check
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [("CD",), ("CD", "TD"), ("CD", "realistic_typos"), ("realistic_typos", "same_name_A", "same_name_B")],
-)
-def test_parts_are_of_different_components_in_their_order(parts: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="one type for each of two components or more, in their order"):
-        mixture(parts, order=799, rows=Rows(paper=0, bundled=0))
 
 
 @pytest.mark.parametrize(

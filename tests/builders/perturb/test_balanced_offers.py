@@ -428,4 +428,4 @@ def test_a_tool_that_is_accepted_no_longer_is_a_worse_offer_than_the_gold(code: 
     assert unit.check(TWO_WAYS, row) == []
     better = gold.description.removeprefix("Books a table. ")
     (said,) = unit.check(TWO_WAYS, described(row, "find_menu", f"Shows a menu. {better}"))
-    assert said == "find_menu, no longer accepted, is not worse than the gold by a factor of 4"
+    assert said == "find_menu is not worse than the gold by a factor of 4, 5, 6, 8, 10"

@@ -83,7 +83,7 @@ def test_values_are_the_same_to_the_last_bit(
     assert {name: delta["a"] for name, delta in compared["deltas"].items()} == {
         name: wanted[f"delta_{name}"] for name in taxonomy.COMPONENTS
     }
-    assert {one["type_code"]: one["pair"]["a"] for one in compared["types"]} == {
+    assert {code: pair["a"] for code, pair in compared["types"].items()} == {
         code: line["accuracy"] for code, line in types.items()
     }
 

@@ -166,7 +166,7 @@ class Hub:
         """Creates the repository and returns the head of main."""
         self.progress(f"creating {self.repo}")
         make = partial(self.api.create_repo, repo_type=self.repo_type, private=private or None, exist_ok=True)
-        self.step("creating the repository", AGAIN, make, self.repo)
+        self.step("creating the repository", self.again, make, self.repo)
         head, _ = self.refs()
         if head is None:
             raise UserError(f"{self.repo}: the Hub made no branch main; {AGAIN}")
@@ -179,7 +179,7 @@ class Hub:
         *,
         head: str | None = None,
         removed: Sequence[str] = (),
-        fix: str = AGAIN,
+        fix: str = "",
     ) -> str:
         """One commit onto main, which has to be at `head` where one is given.
 
@@ -190,7 +190,7 @@ class Hub:
         operations = [*(CommitOperationAdd(path, held) for path, held in files.items())]
         made = self.step(
             "uploading",
-            fix,
+            fix or self.again,
             self.api.create_commit,
             self.repo,
             [*operations, *map(CommitOperationDelete, removed)],

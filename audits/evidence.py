@@ -12,6 +12,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
+from .checks import verdict
 from .report import Check, Failure, TypeEvidence, check
 
 VERDICTS = ("supports", "partly", "does_not", "not_found")
@@ -43,7 +44,7 @@ def audit(
     broken = [
         Failure(f"{case.get('type_code')}: {case.get('repo')}#{case.get('number')}", what)
         for case in cases
-        if (what := _problem(case))
+        if (what := verdict(is_complete, case))
     ]
     bare = [
         Failure(code, "the table holds no case of this type") for code, found in of_type.items() if not found
@@ -83,34 +84,29 @@ def _counted(order: tuple[str, ...], found: Iterable[str]) -> dict[str, int]:
     return {name: counts[name] for name in order if counts[name]}
 
 
-def _problem(case: dict[str, Any]) -> str:
-    if case.get("verdict") not in VERDICTS or case.get("role") not in ROLES:
-        return "its verdict or role is none of the known ones"
-    if not case.get("type_code"):
-        return "it names no type"
-    if not str(case.get("claim") or "").strip() or not str(case.get("note") or "").strip():
-        return "its claim or note is missing"
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(case.get("checked_on"))):
-        return "it does not say when it was looked at"
-    return _address(case)
-
-
-def _address(case: dict[str, Any]) -> str:
-    """A thread stands under its repository and number, a paper where it is published.
+def is_complete(case: dict[str, Any]) -> None:
+    """Verdict, role, type, claim, note and day are there; a thread stands under its repository and number, a
+    paper where it is published.
 
     A case that nobody found again has no address; it can support nothing.
     """
+    known = case.get("verdict") in VERDICTS and case.get("role") in ROLES
+    assert known, "its verdict or role is none of the known ones"
+    assert case.get("type_code"), "it names no type"
+    said = [str(case.get(name) or "").strip() for name in ("claim", "note")]
+    assert all(said), "its claim or note is missing"
+    dated = re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(case.get("checked_on")))
+    assert dated, "it does not say when it was looked at"
     url = case.get("url")
     if url is None:
-        return "" if case.get("verdict") == "not_found" else "it has no address"
-    if case.get("kind") == "paper":
-        return (
-            ""
-            if re.fullmatch(r"https://arxiv\.org/abs/\d{4}\.\d{4,5}", str(url))
-            else "its address is not a paper's"
-        )
-    place = rf"https://github\.com/{re.escape(str(case.get('repo')))}/(?:issues|pull|discussions)/{case.get('number')}"
-    return "" if re.fullmatch(place, str(url)) else "its address is not that of its repository and number"
+        assert case["verdict"] == "not_found", "it has no address"
+    elif case.get("kind") == "paper":
+        paper = re.fullmatch(r"https://arxiv\.org/abs/\d{4}\.\d{4,5}", str(url))
+        assert paper, "its address is not a paper's"
+    else:
+        thread = rf"/(?:issues|pull|discussions)/{case.get('number')}"
+        place = rf"https://github\.com/{re.escape(str(case.get('repo')))}{thread}"
+        assert re.fullmatch(place, str(url)), "its address is not that of its repository and number"
 
 
 def refetch(

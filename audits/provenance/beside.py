@@ -11,6 +11,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.resolve import read_yanked, yanked_json
 
+from ..checks import verdict
 from ..folder import Folder
 from ..page import render
 from ..report import AuditReport, Check, Failure, check
@@ -87,26 +88,24 @@ def audit_report_check(folder: Folder) -> Check:
 def form_check(folder: Folder) -> Check:
     """Files of a release that its manifest cannot name: what they may hold, and how much."""
     named = [name for name in manifest.BESIDE if name in folder.there]
-    failures = [Failure(name, what) for name in named if (what := _other_form(folder, name))]
+    failures = [Failure(name, what) for name in named if (what := verdict(_has_its_form, folder, name))]
     return check(*_FORM, len(named), failures)
 
 
-def _other_form(folder: Folder, name: str) -> str:
-    """What is wrong with a file beside the manifest, or ""."""
+def _has_its_form(folder: Folder, name: str) -> None:
+    """What a file beside the manifest may hold."""
     size = folder.sha256(name) and (folder.path / name).stat().st_size
     if name == manifest.SIGNATURE:
-        return "" if size == SIGNATURE_BYTES else f"it is no signature of {SIGNATURE_BYTES} bytes"
-    if not size or size > YANKED_BYTES:
-        return f"it has no list of at most {YANKED_BYTES:,} bytes"
+        assert size == SIGNATURE_BYTES, f"it is no signature of {SIGNATURE_BYTES} bytes"
+        return
+    assert size and size <= YANKED_BYTES, f"it has no list of at most {YANKED_BYTES:,} bytes"
     try:
         listed = read_yanked(folder.path / name)
         days = [date.fromisoformat(one.date) for one in listed]
         versions = {manifest.check_version(one) for yank in listed for one in (yank.version, yank.use) if one}
     except (UserError, ValueError) as error:
-        return str(error).replace(f"{folder.path}/", "")[:160]
-    reasons = [one.reason for one in listed]
-    if not days or not versions or not all(reason.strip() and reason.isprintable() for reason in reasons):
-        return "it withdraws nothing, or gives no reason in one line"
-    if yanked_json(listed) != folder.data(name):
-        return "its text is not the one that `rbtc data amend --withdraw` writes"
-    return ""
+        raise AssertionError(str(error).replace(f"{folder.path}/", "")[:160]) from None
+    reasons = all(one.reason.strip() and one.reason.isprintable() for one in listed)
+    assert days and versions and reasons, "it withdraws nothing, or gives no reason in one line"
+    same = yanked_json(listed) == folder.data(name)
+    assert same, "its text is not the one that `rbtc data amend --withdraw` writes"

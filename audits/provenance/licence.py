@@ -5,6 +5,7 @@ from typing import Any
 
 from robustbench_tc.worlds.find import BFCL
 
+from ..checks import verdict
 from ..folder import Folder
 from ..own_tools import is_own
 from ..report import Check, Failure, check
@@ -20,7 +21,7 @@ def licence_checks(folder: Folder) -> list[Check]:
             "provenance.licence",
             "Without a licence nobody may use the data; the Hub reads it from the card's front matter.",
             1,
-            _licence(folder),
+            [Failure("README.md", what)] if (what := verdict(_names_its_licence, folder)) else [],
         ),
         check(
             "provenance.sources",
@@ -31,16 +32,12 @@ def licence_checks(folder: Folder) -> list[Check]:
     ]
 
 
-def _licence(folder: Folder) -> list[Failure]:
-    card = folder.path / "README.md"
-    if folder.there.get(card.name) != "file":
-        return [Failure("README.md", "there is no card")]
-    matter = _FRONT_MATTER.match(card.read_text("utf-8", "replace"))
-    if matter is None:
-        return [Failure("README.md", "the card has no YAML front matter")]
-    if not re.search(r"^license:\s*\S", matter.group(1), re.MULTILINE):
-        return [Failure("README.md", "the card's front matter names no license")]
-    return []
+def _names_its_licence(folder: Folder) -> None:
+    assert folder.there.get("README.md") == "file", "there is no card"
+    matter = _FRONT_MATTER.match((folder.path / "README.md").read_text("utf-8", "replace"))
+    assert matter, "the card has no YAML front matter"
+    named = re.search(r"^license:\s*\S", matter.group(1), re.MULTILINE)
+    assert named, "the card's front matter names no license"
 
 
 def _sources(folder: Folder) -> list[Failure]:
@@ -55,12 +52,10 @@ def _sources(folder: Folder) -> list[Failure]:
     pins: list[dict[str, Any]] = folder.report.get("pins") or []
     if not pins:
         return [Failure("build_report.json", "it names no upstream repository")]
-    return [Failure(str(pin.get("source")), what) for pin in pins if (what := _pin(pin))]
+    return [Failure(str(pin.get("source")), what) for pin in pins if (what := verdict(_is_pinned, pin))]
 
 
-def _pin(pin: dict[str, Any]) -> str:
-    if not str(pin.get("repository") or "").strip():
-        return "no repository"
-    if not _COMMIT.fullmatch(str(pin.get("commit"))):
-        return "no full commit"
-    return "" if str(pin.get("licence") or "").strip() else "no licence"
+def _is_pinned(pin: dict[str, Any]) -> None:
+    assert str(pin.get("repository") or "").strip(), "no repository"
+    assert _COMMIT.fullmatch(str(pin.get("commit"))), "no full commit"
+    assert str(pin.get("licence") or "").strip(), "no licence"

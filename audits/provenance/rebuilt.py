@@ -150,8 +150,8 @@ class Comparison:
             return
         try:
             for ours, other in zip(mine, theirs, strict=True):
-                self._held["provenance.footers"] += 1
                 with pq.ParquetFile(ours) as one, pq.ParquetFile(other) as again:
+                    self._held["provenance.footers"] += 1
                     for what, a, b in _footers(one, again):
                         if a != b:
                             said = f"{what}: {str(a)[:80]}, the rebuild has {str(b)[:80]}"

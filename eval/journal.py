@@ -81,9 +81,8 @@ def results(journal: Journal, dialogue: Dialogue) -> tuple[Step, ...] | None:
     Raises UserError where the journal has results of other calls than the reply and the defences made.
     """
     found = journal.get(dialogue.key())
-    if found is None:
+    if found is None or dialogue.doing is None:
         return None
-    assert dialogue.doing is not None
     try:
         steps = msgspec.convert(found, Results).results
     except msgspec.ValidationError:

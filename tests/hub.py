@@ -4,17 +4,21 @@
         hub.fault("commit", status=500)
         subprocess.run([...], env=hub.environment(WRITER, home))
 
-The server (`hub_server.py`) runs in a process of its own and ends with the block, or with the test's process.
+The server (`hub_server.py`) runs in threads of the test's process.
 """
 
-import json
 import os
 import subprocess
 import sys
-import urllib.request
-from dataclasses import asdict, dataclass
+import threading
+from copy import deepcopy
+from dataclasses import dataclass
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from .hub_store import Repo
 
 Json = Any
 
@@ -29,7 +33,7 @@ MALLORY = "hf_mallory_0123456789"
 """Of none."""
 
 ROUTES = (
-    *("whoami", "create", "validate", "refs", "preupload", "batch", "upload", "complete", "commit", "tag"),
+    *("whoami", "create", "validate", "refs", "preupload", "batch", "upload", "commit", "tag"),
     *("info", "revision", "tree", "resolve", "xet-write-token", "xet-read-token"),
 )
 """What a fault can be about."""
@@ -84,25 +88,22 @@ class Fault:
 
 
 class Hub:
-    """The server process, and what a test asks of it."""
+    """The server, and what a test asks of it."""
 
     def __enter__(self) -> Self:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.hub_server"],
-            cwd=Path(__file__).resolve().parents[1],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
+        from .hub_server import Handler, State
+
+        self.state = State()
+        handler = type("Bound", (Handler,), {"state": self.state})
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()  # the server ends with its standard input
-        self.process.wait(60)
-        self.process.stdout.close()
+        self.server.shutdown()
+        self.server.server_close()
 
     def environment(self, token: str | None, home: Path, *, xet: bool = False) -> dict[str, str]:
         """The environment of a client process: this hub, a cache of its own, no other network.
@@ -119,53 +120,67 @@ class Hub:
         }
         return kept | ({"HF_TOKEN": token} if token else {})
 
+    def rbtc(self, *words: object, home: Path, token: str | None = None) -> subprocess.CompletedProcess[str]:
+        """The command in a process of its own."""
+        code = "from robustbench_tc.cli import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", code, *map(str, words)],
+            cwd=Path(__file__).resolve().parents[1],
+            env=self.environment(token, home),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
     def fault(self, route: str, **what: Json) -> None:
         """From now on `route` goes wrong: see `Fault`, and `ROUTES`."""
-        self._ask("fault", asdict(Fault(route, **what)))
+        self.state.faults.append(Fault(route, **what))
 
     def repair(self) -> None:
-        """Ends all faults and settings."""
-        self._ask("repair")
+        """Ends all faults."""
+        self.state.faults.clear()
 
-    def settings(self, **what: Json) -> None:
-        """`page`: entries of a page of the tree. `chunk`: bytes from which LFS objects are sent in parts."""
-        self._ask("settings", what)
+    def repo(self, name: str) -> "Repo | None":
+        """`datasets/org/name`."""
+        kind, _, rest = name.partition("/")
+        return self.state.repos.get((kind, rest))
+
+    def there(self, name: str) -> "Repo":
+        """The same, which has to be there."""
+        found = self.repo(name)
+        assert found is not None
+        return found
 
     def change(self, repo: str, path: str, at: int = 0) -> None:
-        """Flips a bit of a file at the head of `datasets/org/name`, as no commit could."""
-        kind, _, name = repo.partition("/")
-        self._ask("change", [kind, name, path, at])
+        """Flips a bit of a file at the head of a repository, as no commit could."""
+        tree = self.there(repo).commits[self.there(repo).head]
+        held = bytearray(tree[path].content)
+        held[at] ^= 1
+        tree[path] = type(tree[path])(bytes(held), tree[path].lfs)
 
     def copy(self, repo: str, name: str) -> None:
-        """Makes `name` of `datasets/org/name`, with its history and pull requests."""
-        kind, _, there = repo.partition("/")
-        self._ask("copy", [kind, there, name])
+        """Makes `name` of a repository, with its history and pull requests."""
+        self.state.repos[repo.partition("/")[0], name] = deepcopy(self.there(repo))
 
     def tree(self, repo: str) -> dict[str, str]:
-        """Path → sha256 of the files at the head of `datasets/org/name`."""
-        found: dict[str, str] = self._ask("repos")[repo]["tree"]
-        return found
+        """Path → sha256 of the files at the head of a repository."""
+        found = self.there(repo)
+        return {path: blob.sha256 for path, blob in found.commits[found.head].items()}
 
     def tags(self, repo: str) -> dict[str, str]:
-        """Tag → commit of `datasets/org/name`; empty where there is no such repository."""
-        found: dict[str, str] = self._ask("repos").get(repo, {}).get("tags", {})
-        return found
+        """Tag → commit; empty where there is no such repository."""
+        found = self.repo(repo)
+        return {} if found is None else dict(found.tags)
 
     def pull(self, repo: str, number: int) -> str:
         """The newest commit of a pull request."""
-        return str(self._ask("repos")[repo]["pulls"][str(number)])
+        return self.there(repo).pulls[number].head
 
     def commits(self, repo: str) -> int:
-        return int(self._ask("repos").get(repo, {}).get("commits", 0))
+        found = self.repo(repo)
+        return 0 if found is None else len(found.commits)
 
     def log(self) -> list[list[Json]]:
         """`[method, route, path, status]` of the requests since the last call."""
-        found: list[list[Json]] = self._ask("log")
-        return found
-
-    def _ask(self, what: str, payload: Json = None) -> Json:
-        request = urllib.request.Request(
-            f"{self.url}/_hub/{what}", json.dumps(payload).encode(), method="POST"
-        )
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            return json.loads(reply.read())
+        log, self.state.log = self.state.log, []
+        return log

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +18,7 @@ Json = Any
 
 
 class Client:
-    """The process. `publish` and `load` return what happened as plain values."""
+    """The process."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.environment = environment
@@ -40,29 +41,13 @@ class Client:
         self.process.wait(30)
         self.process.stdout.close()
 
-    def publish(self, folder: Path, repo: str, token: str | None, **more: Json) -> Json:
-        """`{"commit", "read_back", "removed", …}`, or `{"error": the UserError's line}`."""
-        return self._ask("publish", folder=str(folder), repo=repo, token=token, **more)
+    def __getattr__(self, what: str) -> Callable[..., Json]:
+        """One of `DO` below: gives what it returns as plain values, or `{"error": the UserError's line}`."""
+        return partial(self._ask, what)
 
-    def load(self, repo: str, revision: str, configs: list[str], *, streaming: bool = False) -> Json:
-        """Config → split → `{"rows": hash of the rows, "files": {path: sha256 of what was downloaded}}`."""
-        return self._ask("load", repo=repo, revision=revision, configs=configs, streaming=streaming)
-
-    def resolve(self, repo: str, revision: str | None) -> Json:
-        """`{"folder"}` of `resolve_dataset`, or `{"error"}`."""
-        return self._ask("resolve", repo=repo, revision=revision)
-
-    def verify(self, name: str, *, against: str | None = None, key: Path | None = None) -> Json:
-        """`{"intact", "problems": [kind, path], …}` of a folder or `org/name@version`, or `{"error"}`."""
-        return self._ask("verify", name=name, against=against, key=None if key is None else str(key))
-
-    def yank(self, repo: str, revision: str, reason: str | None, token: str, **more: Json) -> Json:
-        """`{"yanked", "commit"}`, or `{"error"}`."""
-        return self._ask("yank", repo=repo, revision=revision, reason=reason, token=token, **more)
-
-    def _ask(self, what: str, **how: Json) -> Json:
+    def _ask(self, what: str, *given: Json, **how: Json) -> Json:
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps([what, how]) + "\n")
+        self.process.stdin.write(json.dumps([what, given, how], default=str) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         assert line, f"the client process ended while it was asked to {what}"
@@ -81,7 +66,8 @@ def _publish(folder: str, repo: str, token: str | None, **more: Json) -> Json:
     return {name: getattr(done, name) for name in done.__struct_fields__}
 
 
-def _load(repo: str, revision: str, configs: list[str], streaming: bool) -> Json:
+def _load(repo: str, revision: str, configs: list[str], streaming: bool = False) -> Json:
+    """Config → split → `{"rows": hash of the rows, "files": {path: sha256 of what was downloaded}}`."""
     import datasets
     from huggingface_hub import HfApi, hf_hub_download
 
@@ -107,7 +93,8 @@ def _resolve(repo: str, revision: str | None) -> Json:
     return {"folder": str(resolve_dataset(repo, revision))}
 
 
-def _verify(name: str, against: str | None, key: str | None) -> Json:
+def _verify(name: str, against: str | None = None, key: str | None = None) -> Json:
+    """Of a folder `against` the Hub, or of `org/name@version`."""
     from robustbench_tc.release import verify
     from robustbench_tc.release.hub import Hub
 
@@ -151,9 +138,9 @@ def serve() -> None:
     answers = sys.stdout
     sys.stdout = sys.stderr
     for line in sys.stdin:
-        what, how = json.loads(line)
+        what, given, how = json.loads(line)
         try:
-            found = DO[what](**how)
+            found = DO[what](*given, **how)
         except UserError as error:
             found = {"error": str(error)}
         answers.write(json.dumps(found) + "\n")

@@ -1,25 +1,33 @@
-"""The hub's server: one-commit uploads with LFS (whole or in parts) and Xet, refs, trees in pages, downloads
-with ranges, whoami, pull requests with their comments.
-
-`python -m tests.hub_server` prints its address and serves until its standard input ends. State is in memory.
-"""
+"""The hub's server: one-commit uploads with LFS and Xet, refs, trees, downloads with ranges, whoami, pull
+requests with their comments. State is in memory."""
 
 import base64
 import hashlib
 import json
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from .hub import FINE, TOKENS, WRITER, Fault, Json, identity
 from .hub_store import NOW, Blob, Pull, Repo, Xet, listing
+
+PATHS = {
+    "whoami": "/api/whoami-v2",
+    "create": "/api/repos/create",
+    "validate": "/api/validate-yaml",
+    "upload": "/_lfs/(.+)/([0-9a-f]{64})",
+    "batch": r"(?:/(datasets))?/([^/]+/[^/]+)\.git/info/lfs/objects/batch",
+    "resolve": "(?:/(datasets))?/([^/]+/[^/]+)/resolve/([^/]+)/(.+)",
+    "members": "/api/organizations/([^/]+)/members",
+    "repository": r"/api/(datasets|models)/([^/]+/[^/]+)(?:/([\w-]+)(?:/([^/]+)(?:/(.+))?)?)?",
+}
+"""Route → its paths; of a repository it is what is asked about it."""
 
 
 class State:
@@ -30,13 +38,7 @@ class State:
         self.repos: dict[tuple[str, str], Repo] = {}
         self.objects: dict[tuple[str, str], bytes] = {}
         """LFS objects by repository and sha256."""
-        self.parts: dict[tuple[str, str], dict[int, bytes]] = {}
-        """Parts of LFS objects that are on their way."""
         self.xet = Xet()
-        self.page = 1_000
-        """Entries of a page of the tree listing."""
-        self.chunk: int | None = None
-        """LFS objects larger than this are asked for in parts of this size."""
         self.faults: list[Fault] = []
         self.log: list[Json] = []
 
@@ -81,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
         self.query = parse_qs(url.query)
         self.payload = self._read()
         path = unquote(url.path)
-        route, act = self._route(self.command, url.path)
+        route, act = self._route(url.path)
         fault = self.state.strike(route, path)
         if fault and fault.seconds:
             time.sleep(fault.seconds)
@@ -141,38 +143,17 @@ class Handler(BaseHTTPRequestHandler):
 
     # --- who asks for what ----------------------------------------------------------------------------
 
-    def _route(self, method: str, path: str) -> tuple[str, Callable[[], Answer]]:
+    def _route(self, path: str) -> tuple[str, Callable[[], Answer]]:
         # The path as it came: `refs%2Fpr%2F1` is one part of it.
-        if path.startswith("/_hub/"):
-            return "control", lambda: self._control(path.removeprefix("/_hub/"))
-        if path == "/api/whoami-v2":
-            return "whoami", self._whoami
-        if path == "/api/repos/create":
-            return "create", self._create
-        if path == "/api/validate-yaml":
-            return "validate", lambda: Answer(body={"errors": [], "warnings": []})
-        if match := re.fullmatch(r"/_lfs/(.+)/([0-9a-f]{64})", path):
-            return "upload", lambda: self._upload(match[1], match[2])
-        if match := re.fullmatch(r"/_lfs/(.+)/([0-9a-f]{64})/(\d+)", path):
-            return "upload", lambda: self._part(match[1], match[2], int(match[3]))
-        if match := re.fullmatch(r"/_lfs/(.+)/([0-9a-f]{64})/complete", path):
-            return "complete", lambda: self._complete(match[1], match[2])
-        if match := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)\.git/info/lfs/objects/batch", path):
-            return "batch", lambda: self._batch(f"{match[1] or 'models'}/{match[2]}")
-        if match := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            return "resolve", lambda: self._resolve(
-                match[1] or "models", match[2], unquote(match[3]), unquote(match[4])
-            )
-        if match := re.fullmatch(r"/api/organizations/([^/]+)/members", path):
-            return "members", lambda: self._members(match[1])
-        if match := re.fullmatch(
-            r"/api/(datasets|models)/([^/]+/[^/]+)(?:/([\w-]+)(?:/([^/]+)(?:/(.+))?)?)?", path
-        ):
-            what = match[3] or "info"
-            return what, lambda: self._repository(
-                match[1], match[2], what, unquote(match[4] or "main"), unquote(match[5] or "")
-            )
-        return "unknown", lambda: refusal(404, f"no route {method} {path}")
+        for name, pattern in PATHS.items():
+            if match := re.fullmatch(pattern, path):
+                parts = [None if part is None else unquote(part) for part in match.groups()]
+                what = parts[2] or "info" if name == "repository" else name
+                return what, partial(getattr(self, f"_{name}"), *parts)
+        return "unknown", lambda: refusal(404, f"no route {self.command} {path}")
+
+    def _validate(self) -> Answer:
+        return Answer(body={"errors": [], "warnings": []})
 
     def _token(self) -> str | None:
         return (self.headers.get("Authorization") or "").removeprefix("Bearer ").strip() or None
@@ -221,45 +202,26 @@ class Handler(BaseHTTPRequestHandler):
             repo.commit({".gitattributes": Blob(b"*.parquet filter=lfs\n", lfs=False)})
         return Answer(body={"url": url, "name": name})
 
-    def _batch(self, repo: str) -> Answer:
+    def _batch(self, kind: str | None, name: str) -> Answer:
+        repo = f"{kind or 'models'}/{name}"
         objects = []
         for found in json.loads(self.payload)["objects"]:
             asked = {"oid": found["oid"], "size": found["size"]}
             if (repo, found["oid"]) not in self.state.objects:
-                asked["actions"] = {"upload": self._upload_action(repo, found["oid"], found["size"])}
+                asked["actions"] = {"upload": {"href": f"{self._base()}/_lfs/{repo}/{found['oid']}"}}
             objects.append(asked)
         return Answer(body={"transfer": "basic", "objects": objects})
 
-    def _upload_action(self, repo: str, oid: str, size: int) -> Json:
-        href = f"{self._base()}/_lfs/{repo}/{oid}"
-        chunk = self.state.chunk
-        if chunk is None or size <= chunk:
-            return {"href": href}
-        parts = {str(number): f"{href}/{number}" for number in range(1, -(-size // chunk) + 1)}
-        return {"href": f"{href}/complete", "header": {"chunk_size": str(chunk), **parts}}
-
     def _upload(self, repo: str, oid: str) -> Answer:
-        return self._stored(repo, oid, self.payload)
-
-    def _part(self, repo: str, oid: str, number: int) -> Answer:
-        self.state.parts.setdefault((repo, oid), {})[number] = self.payload
-        return Answer(body={}, headers={"ETag": f'"{hashlib.md5(self.payload).hexdigest()}"'})
-
-    def _complete(self, repo: str, oid: str) -> Answer:
-        parts = self.state.parts.pop((repo, oid), {})
-        for named in json.loads(self.payload)["parts"]:
-            held = parts.get(named["partNumber"], b"")
-            if named["etag"].strip('"') != hashlib.md5(held).hexdigest():
-                return refusal(400, f"part {named['partNumber']} is not the one that was sent")
-        return self._stored(repo, oid, b"".join(parts[number] for number in sorted(parts)))
-
-    def _stored(self, repo: str, oid: str, content: bytes) -> Answer:
-        if hashlib.sha256(content).hexdigest() != oid:
+        if hashlib.sha256(self.payload).hexdigest() != oid:
             return refusal(400, "the bytes are not those of the object")
-        self.state.objects[repo, oid] = content
+        self.state.objects[repo, oid] = self.payload
         return Answer(body={})
 
-    def _repository(self, kind: str, name: str, what: str, revision: str, rest: str) -> Answer:
+    def _repository(
+        self, kind: str, name: str, what: str | None, named: str | None, below: str | None
+    ) -> Answer:
+        what, revision, rest = what or "info", named or "main", below or ""
         repo = self.state.repos.get((kind, name))
         if repo is None:
             return refusal(404, "Repository not found", "RepoNotFound")
@@ -299,19 +261,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def _preupload(self, repo: Repo, revision: str, address: str) -> Answer:
         tree = repo.commits[repo.head]
-        files = []
-        for found in json.loads(self.payload)["files"]:
-            path = found["path"]
-            lfs = path.endswith((".parquet", ".safetensors")) or found["size"] > 10 * 2**20
-            here = tree.get(path)
-            files.append(
-                {
-                    "path": path,
-                    "uploadMode": "lfs" if lfs else "regular",
-                    "shouldIgnore": False,
-                    "oid": here.oid if here else None,
-                }
-            )
+        files = [
+            {
+                "path": path,
+                "uploadMode": "lfs" if path.endswith((".parquet", ".safetensors")) else "regular",
+                "shouldIgnore": False,
+                "oid": tree[path].oid if path in tree else None,
+            }
+            for path in (found["path"] for found in json.loads(self.payload)["files"])
+        ]
         return Answer(body={"files": files})
 
     def _commit(self, repo: Repo, revision: str, address: str) -> Answer:
@@ -405,13 +363,7 @@ class Handler(BaseHTTPRequestHandler):
         entries = listing(tree, folder, recursive)
         if folder and not entries:
             return refusal(404, f"{folder} does not exist", "EntryNotFound")
-        start = int(self.query.get("cursor", ["0"])[0])
-        page = Answer(body=entries[start : start + self.state.page])
-        if start + self.state.page < len(entries):
-            path, _, _ = self.path.partition("?")
-            query = urlencode({"recursive": str(recursive).lower(), "cursor": start + self.state.page})
-            page.headers["Link"] = f'<{self._base()}{path}?{query}>; rel="next"'
-        return page
+        return Answer(body=entries)
 
     def _xet_token(self) -> Answer:
         token = self.state.xet.token()
@@ -422,7 +374,8 @@ class Handler(BaseHTTPRequestHandler):
         }
         return Answer(body=token, headers=headers)
 
-    def _resolve(self, kind: str, name: str, revision: str, path: str) -> Answer:
+    def _resolve(self, named: str | None, name: str, revision: str, path: str) -> Answer:
+        kind = named or "models"
         repo = self.state.repos.get((kind, name))
         if repo is None:
             return refusal(404, "Repository not found", "RepoNotFound")
@@ -446,45 +399,6 @@ class Handler(BaseHTTPRequestHandler):
             headers["X-Xet-Refresh-Route"] = f"{self._base()}{route}"
         return Answer(headers=headers, content=blob.content)
 
-    # --- the test's own door --------------------------------------------------------------------------
-
-    def _control(self, what: str) -> Answer:
-        with self.state.lock:
-            if what == "fault":
-                self.state.faults.append(Fault(**json.loads(self.payload)))
-            elif what == "repair":
-                self.state.faults.clear()
-                self.state.page, self.state.chunk = 1_000, None
-            elif what == "settings":
-                for name, value in json.loads(self.payload).items():
-                    setattr(self.state, name, value)
-            elif what == "change":
-                kind, name, path, at = json.loads(self.payload)
-                repo = self.state.repos[kind, name]
-                tree = repo.commits[repo.head]
-                held = bytearray(tree[path].content)
-                held[at] ^= 1
-                tree[path] = Blob(bytes(held), tree[path].lfs)
-            elif what == "copy":
-                kind, name, copy = json.loads(self.payload)
-                self.state.repos[kind, copy] = deepcopy(self.state.repos[kind, name])
-            elif what == "repos":
-                found = {
-                    f"{kind}/{name}": {
-                        "head": repo.head,
-                        "tags": repo.tags,
-                        "commits": len(repo.commits),
-                        "pulls": {number: pull.head for number, pull in repo.pulls.items()},
-                        "tree": {path: blob.sha256 for path, blob in repo.commits[repo.head].items()},
-                    }
-                    for (kind, name), repo in self.state.repos.items()
-                }
-                return Answer(body=found)
-            elif what == "log":
-                log, self.state.log = self.state.log, []
-                return Answer(body=[line for line in log if line[1] != "control"])
-        return Answer(body={})
-
     def _base(self) -> str:
         return f"http://{self.headers['Host']}"
 
@@ -498,19 +412,3 @@ def _info(name: str, commit: str, tree: dict[str, Blob], *, blobs: bool = False)
         "private": False,
         "tags": [],
     }
-
-
-def serve() -> None:
-    """Serves until standard input ends, so that no hub outlives its test."""
-    state = State()
-    handler = type("BoundHandler", (Handler,), {"state": state})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdout.write(f"http://127.0.0.1:{server.server_address[1]}\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-
-
-if __name__ == "__main__":
-    serve()

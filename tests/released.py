@@ -76,3 +76,10 @@ def released(build_folder: Path, out: Path, version: str = "1.0.0", *checks: Che
     """A release behind `verdict`."""
     with patch.object(gate, "audit", verdict(*checks)):
         return freeze.release(build_folder, out, version=version, created_at=MOMENT, **more)
+
+
+def release_of(folder: Path, version: str = "1.0.0", *, key: Any = None, **build: Any) -> Path:
+    """A release of a small build without tables, of the type CD_AB where nothing else is said."""
+    small_build(folder / "build", **{"codes": ("CD_AB",), "tables": False, **build})
+    released(folder / "build", folder / "robustbench-tc", version, key=key)
+    return folder / "robustbench-tc"

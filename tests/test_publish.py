@@ -2,8 +2,7 @@
 
 import re
 import shutil
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,37 +10,30 @@ import pytest
 
 from robustbench_tc.io import manifest
 
-from .conftest import ROOT
-from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub
+from .hub import FINE, NARROW, READER, ROUTES, STRANGER, WRITER, Hub
 from .hub_client import Client
 from .refusals import refuses
-from .released import released, small_build
-
-MAIN = "from robustbench_tc.cli import main; main()"
-
+from .released import release_of
 
 pytestmark = pytest.mark.usefixtures("repaired")
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_build(tmp_path_factory.mktemp("build") / "robustbench-tc", codes=("CD_AB",), tables=False)
-
-
-@pytest.fixture(scope="module")
-def v1(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("v1") / "robustbench-tc"
-    released(build, out, "1.0.0")
-    return out
+def v1(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return release_of(tmp_path_factory.mktemp("v1"))
 
 
 @pytest.fixture(scope="module")
 def v2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The next version: another seed, and another type."""
-    folder = tmp_path_factory.mktemp("v2")
-    small_build(folder / "build", seed=1, codes=("TD",), tables=False)
-    released(folder / "build", folder / "robustbench-tc", "1.0.1")
-    return folder / "robustbench-tc"
+    return release_of(tmp_path_factory.mktemp("v2"), "1.0.1", seed=1, codes=("TD",))
+
+
+@pytest.fixture(scope="module")
+def xet(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client as everybody has it: large files go through the real hf_xet."""
+    with Client(hub.environment(None, tmp_path_factory.mktemp("hf-xet"), xet=True)) as found:
+        yield found
 
 
 def writes(hub: Hub) -> list[str]:
@@ -149,13 +141,13 @@ def test_a_token_without_write_rights_is_refused(
 
 
 def test_a_folder_that_is_no_gated_release_is_refused(
-    hub: Hub, client: Client, build: Path, v1: Path, tmp_path: Path
+    hub: Hub, client: Client, v1: Path, tmp_path: Path
 ) -> None:
     def refused(folder: Path, **more: Any) -> str:
         error: str = client.publish(folder, "acme/refused", WRITER, **more)["error"]
         return error
 
-    assert "it is not a release" in refused(build)
+    assert "it is not a release" in refused(v1.parent / "build")
     assert "is not a folder" in refused(tmp_path / "nowhere")
     spoilt = Path(shutil.copytree(v1, tmp_path / "spoilt"))
     for path in spoilt.rglob("*"):
@@ -234,22 +226,125 @@ def test_a_release_is_one_commit_and_drops_what_it_no_longer_has(
 
 
 def test_the_command_line_says_it_in_one_line(hub: Hub, v1: Path, tmp_path: Path) -> None:
-    def run(*arguments: object, token: str = WRITER) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", MAIN, *map(str, arguments)]
-        environment = hub.environment(token, tmp_path)
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-
     hub.fault("commit", status=500)
-    failed = run("publish", v1, "acme/line")
+    failed = hub.rbtc("publish", v1, "acme/line", home=tmp_path, token=WRITER)
     assert failed.returncode == 1 and failed.stdout == ""
     assert failed.stderr == (
         "rbtc: acme/line: uploading: the Hub answered 500; "
         "no tag was made; the same command run again completes the upload\n"
     )
     hub.repair()
-    done = run("publish", v1, "acme/line")
+    done = hub.rbtc("publish", v1, "acme/line", home=tmp_path, token=WRITER)
     assert done.returncode == 0 and done.stderr == ""
     assert "published" in done.stdout and "tag v1.0.0" in done.stdout
     assert WRITER not in failed.stdout + failed.stderr + done.stdout + done.stderr
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or WRITER.encode() not in path.read_bytes()
+
+
+# --- how files really travel ------------------------------------------------------------------------
+
+
+def routes(hub: Hub) -> list[str]:
+    return [route for _, route, _, _ in hub.log()]
+
+
+def held(v1: Path) -> dict[str, str]:
+    """What the repository has to hold after publishing."""
+    frozen = manifest.read(v1)
+    own = {manifest.NAME: manifest.entry(v1 / manifest.NAME).sha256}
+    return own | {path: entry.sha256 for path, entry in frozen.files.items()}
+
+
+# --- Xet ----------------------------------------------------------------------------------------------
+
+
+def test_a_release_goes_through_xet_there_and_back(hub: Hub, xet: Client, v1: Path) -> None:
+    done = xet.publish(v1, "acme/xet", WRITER)
+    assert "error" not in done, done
+    log = hub.log()
+    asked = [route for _, route, _, _ in log]
+    assert "xet-write-token" in asked and "xet-read-token" in asked
+    assert "batch" not in asked and "upload" not in asked  # nothing took the client way, nor came by it
+    assert not [path for method, _, path, _ in log if method == "GET" and path.endswith(".parquet")]
+    assert hub.tags("datasets/acme/xet") == {"v1.0.0": done["commit"]}
+    assert held(v1).items() <= hub.tree("datasets/acme/xet").items()
+    loaded = xet.load("acme/xet", "v1.0.0", ["clean", "CD_AB"])
+    for config, found in loaded.items():
+        for name, sha256 in found["files"].items():
+            assert name.startswith(f"{config}/") and sha256 == held(v1)[name]
+    verified = xet.verify("acme/xet@v1.0.0")
+    assert verified["problems"] == [] and verified["commit"] == done["commit"]
+
+
+def test_what_went_through_xet_is_read_without_it(hub: Hub, xet: Client, client: Client, v1: Path) -> None:
+    assert "error" not in xet.publish(v1, "acme/both", WRITER)
+    hub.log()
+    assert client.verify("acme/both@v1.0.0")["intact"]
+    assert "xet-read-token" not in routes(hub)
+    streamed = client.load("acme/both", "v1.0.0", ["CD_AB"], streaming=True)
+    assert streamed["CD_AB"]["rows"] == xet.load("acme/both", "v1.0.0", ["CD_AB"])["CD_AB"]["rows"]
+
+
+def test_a_xet_token_that_is_refused_is_one_line_and_a_second_run_completes(
+    hub: Hub, xet: Client, v1: Path
+) -> None:
+    hub.fault("xet-write-token", status=403, message=f"not with {WRITER}")
+    error = xet.publish(v1, "acme/xet-refused", WRITER)["error"]
+    assert error.startswith("acme/xet-refused: uploading: ") and len(error.splitlines()) == 1
+    assert WRITER not in error and "no tag was made" in error
+    assert hub.tags("datasets/acme/xet-refused") == {}
+    hub.repair()
+    assert "error" not in xet.publish(v1, "acme/xet-refused", WRITER)
+
+
+# --- fewer requests (429) -----------------------------------------------------------------------------
+
+
+CLASSIC = [route for route in ROUTES if not route.startswith("xet") and route != "info"]
+"""Routes that publishing takes; `info` is for the head of main, and every revision is named."""
+
+
+@pytest.mark.parametrize("route", CLASSIC)
+def test_a_hub_that_wants_fewer_requests_is_waited_for(
+    route: str, hub: Hub, client: Client, v1: Path
+) -> None:
+    hub.fault(route, status=429, retry_after=2, times=2)
+    done = client.publish(v1, f"acme/busy-{route}", WRITER)
+    assert "error" not in done, done
+    assert [route, 429] in [[asked, status] for _, asked, _, status in hub.log()]
+    assert hub.tags(f"datasets/acme/busy-{route}") == {"v1.0.0": done["commit"]}
+    assert hub.commits(f"datasets/acme/busy-{route}") == 2
+
+
+@pytest.mark.parametrize("route", ["xet-write-token", "xet-read-token"])
+def test_a_hub_that_wants_fewer_requests_for_xet_is_waited_for(
+    route: str, hub: Hub, xet: Client, v1: Path
+) -> None:
+    hub.fault(route, status=429, retry_after=1, times=1)
+    done = xet.publish(v1, f"acme/busy-{route}", WRITER)
+    assert "error" not in done, done
+    assert [route, 429] in [[asked, status] for _, asked, _, status in hub.log()]
+
+
+@pytest.mark.parametrize("route", ["whoami", "refs", "commit", "tag"])
+def test_a_hub_that_never_wants_more_is_given_up_in_one_line(
+    route: str, hub: Hub, client: Client, v1: Path
+) -> None:
+    hub.fault(route, status=429, retry_after=30)
+    error = client.publish(v1, f"acme/full-{route}", WRITER)["error"]
+    assert "the Hub answered 429" in error and len(error.splitlines()) == 1
+    assert hub.tags(f"datasets/acme/full-{route}") == {}
+
+
+def test_a_wait_that_nobody_would_wait_is_not_begun(hub: Hub, client: Client, v1: Path) -> None:
+    hub.fault("refs", status=429, retry_after=86_400)
+    assert "429" in client.publish(v1, "acme/tomorrow", WRITER)["error"]
+    assert routes(hub).count("refs") == 1
+
+
+def test_verifying_waits_too(hub: Hub, client: Client, v1: Path) -> None:
+    assert "error" not in client.publish(v1, "acme/busy", WRITER)
+    for route in ("refs", "tree", "resolve"):
+        hub.fault(route, status=429, retry_after=1, times=1)
+    assert client.verify("acme/busy@v1.0.0")["intact"]

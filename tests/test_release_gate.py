@@ -7,9 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api
@@ -18,17 +15,16 @@ from robustbench_tc.audits import audit_files
 from robustbench_tc.audits.outcomes import Audited
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generators.recorded import HAND_WRITTEN
-from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.io import manifest, marker
+from robustbench_tc.io import manifest
 from robustbench_tc.release import sign
 from robustbench_tc.release.verify import verify
-from robustbench_tc.schema import dumps, loads
 from robustbench_tc.shown import plain
 
+from .audits import builds
 from .conftest import Done
 from .loopback import LoopbackServer
 from .refusals import refuses
-from .released import MOMENT
+from .released import MOMENT, report_says
 from .test_verify import make_key, no_warning
 
 if find_spec("great_expectations") is None:  # only looked for: importing it takes seconds
@@ -40,20 +36,15 @@ def copy(bundled: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(bundled, tmp_path / "robustbench-tc"))
 
 
-def plant_a_wrong_answer(folder: Path) -> str:
+def plant_a_wrong_answer(folder: Path) -> None:
     """A gold off by one in a clean row, in the report's checksums too: nothing but the checks can see it."""
-    path = next((folder / "CD_AB").glob("*.parquet"))
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    row = next(row for row in rows if loads(row["golden_answers"])[0][0]["parameters"])
-    answers = loads(row["golden_answers"])
-    answers[0][0]["name"] = "another_tool"
-    row["golden_answers"] = dumps(answers)
-    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
-    report = msgspec.json.decode((folder / marker.BUILD).read_bytes(), type=BuildReport)
-    named = marker.hashes(folder, but=marker.BUILD)
-    (folder / marker.BUILD).write_bytes(msgspec.structs.replace(report, files=named).json())
-    return str(row["id"])
+
+    def change(rows: list[builds.Row]) -> None:
+        row = next(row for row in rows if row["golden_answers"][0][0]["parameters"])
+        row["golden_answers"][0][0]["name"] = "another_tool"
+
+    builds.edit(folder, "CD_AB", change)
+    report_says(folder)
 
 
 def test_the_audit_of_a_release_is_the_one_that_it_made(bundled: Path, trial: Path) -> None:

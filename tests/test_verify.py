@@ -18,7 +18,7 @@ from robustbench_tc.release.verify import verify
 
 from .conftest import Done
 from .refusals import refuses
-from .released import released, small_build
+from .released import release_of
 
 pytest.importorskip("cryptography", reason="needs the extra sign (make env)")
 
@@ -54,11 +54,11 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def release(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A signed release."""
-    folder = tmp_path_factory.mktemp("release")
-    small_build(folder / "build", codes=("query_paraphrase", "CD_AB"), tables=False)
-    key = sign.private_key(keys / "ours", warn=no_warning)
-    released(folder / "build", folder / "robustbench-tc", key=key)
-    return folder / "robustbench-tc"
+    return release_of(
+        tmp_path_factory.mktemp("release"),
+        codes=("query_paraphrase", "CD_AB"),
+        key=sign.private_key(keys / "ours", warn=no_warning),
+    )
 
 
 @pytest.fixture

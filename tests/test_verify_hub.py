@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,13 @@ from robustbench_tc.release import sign
 from robustbench_tc.release.hub import Hub as Repository, HubFile, differs, git_blob
 from robustbench_tc.release.verify import verify
 
-from .conftest import ROOT
 from .hub import WRITER, Hub
 from .hub_client import Client
 from .refusals import refuses
-from .released import released, small_build
+from .released import release_of
 from .test_verify import flipped, make_key, no_warning
 
 REPO = "acme/robustbench-tc"
-MAIN = "from robustbench_tc.cli import main; main()"
 
 
 pytestmark = pytest.mark.usefixtures("repaired")
@@ -51,12 +48,13 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def release(key: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A signed release that is on the Hub."""
-    folder = tmp_path_factory.mktemp("release")
-    small_build(folder / "build", codes=("query_paraphrase", "CD_AB"), tables=False)
-    signer = sign.private_key(key, warn=no_warning)
-    released(folder / "build", folder / "robustbench-tc", key=signer)
-    assert "error" not in client.publish(folder / "robustbench-tc", REPO, WRITER)
-    return folder / "robustbench-tc"
+    folder = release_of(
+        tmp_path_factory.mktemp("release"),
+        codes=("query_paraphrase", "CD_AB"),
+        key=sign.private_key(key, warn=no_warning),
+    )
+    assert "error" not in client.publish(folder, REPO, WRITER)
+    return folder
 
 
 def test_a_version_on_the_hub_is_what_its_commit_lists(
@@ -147,18 +145,15 @@ def test_what_is_not_there_is_one_line(client: Client, release: Path) -> None:
 
 
 def test_the_command_line_says_who_vouches(hub: Hub, release: Path, tmp_path: Path) -> None:
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", MAIN, "verify", *map(str, arguments)]
-        environment = hub.environment(None, tmp_path)
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-
-    done = run(f"{REPO}@v1.0.0")
+    done = hub.rbtc("verify", f"{REPO}@v1.0.0", home=tmp_path)
     commit = hub.tags(f"datasets/{REPO}")["v1.0.0"]
     assert done.returncode == 0 and done.stderr == ""
     assert f"are those of the Hub's commit {commit}" in done.stdout and "integrity only" not in done.stdout
-    plain = json.loads(run(release, "--against", f"{REPO}@v1.0.0", "--json").stdout)
+    plain = json.loads(
+        hub.rbtc("verify", release, "--against", f"{REPO}@v1.0.0", "--json", home=tmp_path).stdout
+    )
     assert plain["intact"] and plain["witness"] == "hub" and plain["commit"] == commit
-    missing = run("nowhere", "--against", f"{REPO}@v1.0.0")
+    missing = hub.rbtc("verify", "nowhere", "--against", f"{REPO}@v1.0.0", home=tmp_path)
     assert missing.returncode == 1 and missing.stderr.count("\n") == 1
 
 

@@ -103,15 +103,20 @@ def edited(a: Path, b: Path, config: str, edit: Edit) -> Path:
     return b
 
 
-def put(column: str, value: Any, at: int = 0) -> Edit:
-    """One row, the first, gets another value."""
+def of_rows(edit: Callable[[list[dict[str, Any]]], object]) -> Edit:
+    """An edit of rows as plain values."""
 
-    def edit(table: pa.Table) -> pa.Table:
+    def edit_table(table: pa.Table) -> pa.Table:
         rows = table.to_pylist()
-        rows[at][column] = value
+        edit(rows)
         return pa.Table.from_pylist(rows, table.schema)
 
-    return edit
+    return edit_table
+
+
+def put(column: str, value: Any, at: int = 0) -> Edit:
+    """One row, the first, gets another value."""
+    return of_rows(lambda rows: rows[at].update({column: value}))
 
 
 EDITS: dict[str, tuple[str, Edit, str]] = {
@@ -159,27 +164,11 @@ def test_the_command_names_the_step_and_the_version(
     gone = edited(a, tmp_path / "c", "CD_AB", EDITS["column gone"][1])
     assert "CD_AB changes its meaning: column flags" in rbtc("data", "diff", v1, gone).out
     assert "major: CD_AB" in rbtc("data", "diff", v1, gone).out.splitlines()
-    import json
-
     plain = json.loads(rbtc("data", "diff", v1, gone, "--json").out)
     assert plain["step"] == "major" and plain["next_version"] == "2.0.0"
 
 
 # --- `rbtc data diff`: which rows two versions disagree about, and which of it can move a score
-
-
-RowsEdit = Callable[[list[dict[str, Any]]], None]
-
-
-def edited_rows(a: Path, b: Path, config: str, edit: RowsEdit) -> Path:
-    """A copy of `a` in which the rows of one config went through `edit`."""
-    shutil.copytree(a, b, dirs_exist_ok=True)
-    path = next((b / config).glob("*.parquet"))
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    edit(rows)
-    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
-    return b
 
 
 def only(found: Diff) -> Any:
@@ -189,7 +178,7 @@ def only(found: Diff) -> Any:
 
 
 def test_a_version_equals_itself_whatever_its_files_look_like(a: Path, tmp_path: Path) -> None:
-    found = diff(a, edited_rows(a, tmp_path / "b", "CD_AB", lambda rows: rows.reverse()))
+    found = diff(a, edited(a, tmp_path / "b", "CD_AB", of_rows(lambda rows: rows.reverse())))
     assert found.is_equal and not found.moves_scores
     assert {config.config for config in found.configs} == {
         *("clean", "realistic_typos", "CD_AB", "transient_timeout"),
@@ -216,7 +205,7 @@ def test_a_version_equals_itself_whatever_its_files_look_like(a: Path, tmp_path:
 def test_a_changed_column_is_named_and_judged(
     field: str, value: object, moves: bool, a: Path, tmp_path: Path
 ) -> None:
-    found = diff(a, edited_rows(a, tmp_path / "b", "CD_AB", lambda rows: rows[3].update({field: value})))
+    found = diff(a, edited(a, tmp_path / "b", "CD_AB", put(field, value, at=3)))
     config = only(found)
     (change,) = config.changed
     assert found.asked_again == (field in ("messages", "tools", "output_format", "injected_error"))
@@ -227,7 +216,7 @@ def test_a_changed_column_is_named_and_judged(
 def test_added_and_removed_rows_move_scores(a: Path, tmp_path: Path) -> None:
     gone: list[str] = []
     config = only(
-        diff(a, edited_rows(a, tmp_path / "b", "CD_AB", lambda rows: gone.append(rows.pop(0)["id"])))
+        diff(a, edited(a, tmp_path / "b", "CD_AB", of_rows(lambda rows: gone.append(rows.pop(0)["id"]))))
     )
     assert config.removed == tuple(gone) and config.moves_scores and config.asked_again == 0
     config = only(diff(tmp_path / "b", a))
@@ -235,7 +224,7 @@ def test_added_and_removed_rows_move_scores(a: Path, tmp_path: Path) -> None:
 
 
 def test_a_repeated_id_hides_no_row(a: Path, tmp_path: Path) -> None:
-    config = only(diff(a, edited_rows(a, tmp_path / "b", "CD_AB", lambda rows: rows.append(rows[0]))))
+    config = only(diff(a, edited(a, tmp_path / "b", "CD_AB", of_rows(lambda rows: rows.append(rows[0])))))
     assert config.after == config.before + 1 and len(config.added) == 1
 
 
@@ -248,7 +237,7 @@ def test_equal_rows_whose_clean_tools_changed_can_move_scores(a: Path, tmp_path:
         rows[0]["tools"] = schema.dumps(tools)
         changed.append(rows[0]["clean_id"])
 
-    found = diff(a, edited_rows(a, tmp_path / "b", "clean", edit))
+    found = diff(a, edited(a, tmp_path / "b", "clean", of_rows(edit)))
     by_name = {config.config: config for config in found.configs}
     assert len(by_name["clean"].changed) == 1 and not by_name["clean"].reanchored
     for code in ("realistic_typos", "CD_AB", "transient_timeout"):
@@ -257,10 +246,7 @@ def test_equal_rows_whose_clean_tools_changed_can_move_scores(a: Path, tmp_path:
 
 
 def test_tables_differ_by_their_rows_and_move_nothing(a: Path, tmp_path: Path) -> None:
-    def edit(rows: list[dict[str, Any]]) -> None:
-        rows[0]["verdict"] = "partly"
-
-    found = diff(a, edited_rows(a, tmp_path / "b", "evidence", edit))
+    found = diff(a, edited(a, tmp_path / "b", "evidence", put("verdict", "partly")))
     config = only(found)
     assert len(config.added) == len(config.removed) == 1
     assert config.table and not found.moves_scores
@@ -314,7 +300,7 @@ def test_a_folder_without_data_is_one_line(a: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_prints_a_table_or_json(a: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    b = edited_rows(a, tmp_path / "b", "CD_AB", lambda rows: rows[0].update(tools="[]"))
+    b = edited(a, tmp_path / "b", "CD_AB", put("tools", "[]"))
 
     def said(*arguments: object) -> str:
         done = rbtc("data", "diff", *arguments)

@@ -23,7 +23,6 @@ from .refusals import refuses
 from .released import released, small_build
 
 REPO = "acme/robustbench-tc"
-MAIN = "from robustbench_tc.cli import main; main()"
 
 
 @pytest.fixture(scope="module")
@@ -209,20 +208,9 @@ def test_the_command_line_says_it_in_one_line(hub: Hub, client: Client, build: P
     repo = "acme/lines"
     released(build, tmp_path / "v1")
     assert "error" not in client.publish(tmp_path / "v1", repo, WRITER)
-    command = [
-        sys.executable,
-        "-c",
-        MAIN,
-        "data",
-        "amend",
-        f"{repo}@v1.0.0",
-        "--withdraw",
-        "--reason",
-        "wrong rows",
-    ]
-    environment = hub.environment(WRITER, tmp_path / "home")
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    words = ("data", "amend", f"{repo}@v1.0.0", "--withdraw", "--reason", "wrong rows")
+    done = hub.rbtc(*words, home=tmp_path / "home", token=WRITER)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith(f"version 1.0.0 was yanked: wrong rows ({repo}, commit ")
-    again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    again = hub.rbtc(*words, home=tmp_path / "home", token=WRITER)
     assert again.returncode == 1 and again.stderr.count("\n") == 1 and "yanked already" in again.stderr

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.io import marker
 
 from ..own import shop
+from ..released import report_says
+from . import builds
 
 
 @pytest.fixture(scope="module")
@@ -42,22 +42,8 @@ def test_it_is_green_and_says_what_was_not_looked_at(bench: Path) -> None:
     assert {"rows.gold_is_there", "rows.gold_at_its_index", "configs.complete", "rows.source_is_known"} <= ran
 
 
-def resealed(folder: Path) -> None:
-    """As a forger would: the report names the files as they are now."""
-    import msgspec
-
-    from robustbench_tc.builders.report import BuildReport
-
-    report = msgspec.json.decode((folder / marker.BUILD).read_bytes(), type=BuildReport)
-    report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
-    (folder / marker.BUILD).write_bytes(report.json())
-
-
 def edited(config: str, column: str, old: str, new: str) -> Callable[[Path], None]:
-    def edit(folder: Path) -> None:
-        (path,) = (folder / config).glob("*.parquet")
-        table = pq.read_table(path)
-        rows = table.to_pylist()
+    def change(rows: list[builds.Row]) -> None:
         assert any(old in str(row[column]) for row in rows)
         for row in rows:
             if isinstance(row[column], str):
@@ -65,14 +51,8 @@ def edited(config: str, column: str, old: str, new: str) -> Callable[[Path], Non
             elif isinstance(row[column], list):
                 for message in row[column]:
                     message["content"] = message["content"].replace(old, new)
-        pq.write_table(type(table).from_pylist(rows, schema=table.schema), path)
 
-    return edit
-
-
-def without_rows(folder: Path) -> None:
-    (path,) = (folder / "CD").glob("*.parquet")
-    pq.write_table(pq.read_table(path).slice(1), path)
+    return lambda folder: builds.edit_training(folder, config, change, "test")
 
 
 EDITS: dict[str, Callable[[Path], object]] = {
@@ -83,7 +63,7 @@ EDITS: dict[str, Callable[[Path], object]] = {
     "a category": edited("clean", "category", "no_call", "calls"),
     "a source": edited("CD", "source", "own", "apibank"),
     "an injected text": edited("transient_timeout", "injected_error", "timed out", "ran out"),
-    "a row that is gone": without_rows,
+    "a row that is gone": lambda folder: builds.edit_training(folder, "CD", lambda rows: rows.pop(0), "test"),
     "a config that is gone": lambda folder: shutil.rmtree(folder / "TD"),
     "a book that is gone": lambda folder: (folder / "own.json").unlink(),
     "a book with other words": lambda folder: (folder / "own.json").write_text('{"version": 1}'),
@@ -97,7 +77,7 @@ def test_what_was_touched_is_red(bench: Path, tmp_path: Path, what: str) -> None
     folder = tmp_path / "bench"
     shutil.copytree(bench, folder)
     EDITS[what](folder)
-    resealed(folder)
+    report_says(folder)
     report = gate.audit(folder)
     assert not report.passed and red(report)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.builders.plain import published
 from robustbench_tc.cli import _console
 from robustbench_tc.eval import prompts
 from robustbench_tc.eval.stats import failures, paired, runs
@@ -298,13 +297,9 @@ def test_a_difference_of_two_gaps_reaches_two() -> None:
 pytestmark = pytest.mark.usefixtures("new_folder")
 
 
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    folder = tmp_path_factory.mktemp("runs")
-    return (
-        str(write_run(folder / "a", coin(1, 0.5, 0.7), model="weak")),
-        str(write_run(folder / "b", coin(2, 0.8, 0.9), model="strong")),
-    )
+@pytest.fixture
+def two(weak: runs.Run, strong: runs.Run) -> tuple[str, str]:
+    return weak.path, strong.path
 
 
 def test_compare_prints_a_verdict_and_json_holds_the_same(rbtc: Rbtc, two: tuple[str, str]) -> None:
@@ -399,16 +394,8 @@ def real_run(tmp_path: Path) -> Path:
             injected_error=error,
         )
 
-    import pyarrow.parquet as pq
-
-    rows = (sample("clean"), sample("transient_timeout", "Tool execution timed out."))
-    release = tmp_path / "robustbench-tc"
-    for row in rows:
-        (release / row.type_code).mkdir(parents=True)
-        pq.write_table(
-            schema.arrow_table([published(row)], schema.PublishedSample),
-            release / row.type_code / "test-00000-of-00001.parquet",
-        )
+    rows = [sample("clean"), sample("transient_timeout", "Tool execution timed out.")]
+    release = small.write(tmp_path / "robustbench-tc", rows)
     wrong = "[book(day='tuesday')]\n\x1b[2J"
     right = "[book(day='monday')]"
 

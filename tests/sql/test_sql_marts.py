@@ -77,15 +77,6 @@ def test_no_json_is_typed_by_guessing(run: str) -> None:
     assert {kinds[name] for name in ("calls", "first_tool_calls", "raw_output")} == {"VARCHAR"}
 
 
-def described(view: str, *files: str) -> list[tuple[str, str]]:
-    with duckdb.connect() as connection:
-        for name, value in {"paper": str(CELLS), "runs": [], "release": ""}.items():
-            connection.execute(f"set variable {name} = ?", [value])
-        for file in files:
-            connection.execute((SQL / file).read_text())
-        return [(name, kind) for name, kind, *_ in connection.execute(f"describe {view}").fetchall()]
-
-
 def test_the_stand_ins_have_the_columns_of_what_they_stand_for(run: str, tmp_path: Path) -> None:
     def columns(view: str, inputs: Inputs) -> list[tuple[str, str]]:
         with connect(inputs) as connection:

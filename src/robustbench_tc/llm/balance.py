@@ -1,5 +1,5 @@
-"""The way to one model at one address or at several, here or from actors on a Ray cluster, each with a transport
-opened where it runs.
+"""The way to one model at one address or at several, here or from actors on a Ray cluster, each with a
+transport opened where it runs.
 
 Retries, budgets, stores and journals stay with the client; only the sending happens elsewhere. An actor whose
 process or node is lost is started again; what it was asked is asked again, and nothing else is.
@@ -67,7 +67,7 @@ class LoadBalancer:
     async def served_models(self) -> list[str]:
         """What all of them serve."""
         lists = await asyncio.gather(*(wire.served_models() for wire in self._wires))
-        return sorted(set.intersection(*map(set, lists)))
+        return list(set.intersection(*map(set, lists)))
 
     async def close(self) -> None:
         await asyncio.gather(*(wire.close() for wire in self._wires))
@@ -137,11 +137,8 @@ class RayTransport:
         return done
 
     async def served_models(self) -> list[str]:
-        """As `Transport.served_models`; [] where the actor was lost."""
-        try:
-            found: list[str] = await self._reply(self._actor.served_models.remote())
-        except LLMError:
-            return []
+        """As `Transport.served_models`."""
+        found: list[str] = await self._reply(self._actor.served_models.remote())
         return found
 
     async def close(self) -> None:

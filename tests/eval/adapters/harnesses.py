@@ -11,6 +11,8 @@ import pytest
 
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.adapters import inspect_log
+from robustbench_tc.eval.adapters.logs import opened
+from robustbench_tc.eval.stats.runs import Run
 from tests import agent_server
 from tests.conftest import ROOT
 
@@ -106,3 +108,25 @@ def asked_by_lm_eval(release: Path, agent: str, place: Path, *words: object, tas
     assert done.returncode == 0, done.stdout + done.stderr
     [found] = (place / "out").glob("*/results_*.json")
     return found
+
+
+def commands(page: str, after: str = "") -> list[str]:
+    """The commands of a docs page's first block, behind some words of it."""
+    text = (ROOT / "docs" / page).read_text()
+    return (
+        text[text.index(after) :]
+        .partition("```sh\n")[2]
+        .partition("```")[0]
+        .replace("\\\n", "")
+        .strip()
+        .splitlines()
+    )
+
+
+def verdicts(name: Path, *more: str) -> tuple[Run, dict[str, tuple[object, ...]]]:
+    """A run, or a log as one, and by row what was said of it; `more`: columns beside these."""
+    with opened([str(name)]) as found:
+        run = found[0].read()
+    columns = ("id", "correct", "error_mode", "stage", "stage_detail", *more)
+    rows = zip(*(run.rows[column].tolist() for column in columns), strict=True)
+    return run, {one[0]: one[1:] for one in rows}

@@ -22,9 +22,9 @@ from tests.conftest import ROOT, Done
 
 from . import episodes, played
 from .bars import compared
-from .harnesses import asked_by_inspect, inspect, printed, program, samples
+from .harnesses import asked_by_inspect, commands, inspect, printed, program, samples, verdicts
 
-ALSO = ("error_mode", "finish_reason", "injected", "score", "stage", "stage_detail", "flags", "sample_hash")
+ALSO = ("finish_reason", "injected", "score", "flags", "sample_hash")
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_verdict_is_that_of_our_own_run(agent: str, mode: str, release: Path, tmp_path: Path) -> None:
     log = asked_by_inspect(release, agent, tmp_path, "-T", f"mode={mode}")
     own = api.evaluate(str(release), agent=agent, mode=mode, out=tmp_path / "own").folder.path
-    with opened([str(log), str(own)]) as found:
-        theirs, ours = (one.read() for one in found)
-    columns = ("id", "correct", *ALSO)
-    left, right = (
-        sorted(zip(*(run.rows[c].tolist() for c in columns), strict=True)) for run in (theirs, ours)
-    )
+    (theirs, left), (ours, right) = (verdicts(one, *ALSO) for one in (log, own))
     assert left == right and len(left) > 60
     assert (theirs.record.dataset_version, theirs.fingerprint) == (
         ours.record.dataset_version,
@@ -135,8 +130,7 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
 
 def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
     """The page's, on two rows; what is built is the fixture's."""
-    page = (ROOT / "docs/inspect.md").read_text().partition("## Live episodes")[2]
-    build, evaluate, compare = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
+    build, evaluate, compare = commands("inspect.md", "## Live episodes")
     (tmp_path / build.removeprefix("rbtc build live --out ")).symlink_to(live)
     wanted = list(Rows(str(live), types="silent_no_op").rows)[:2]
     all_rows = load_live(str(live)).rows
@@ -170,9 +164,7 @@ def test_nothing_of_ours_imports_inspect_ai() -> None:
 
 
 def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    page = (ROOT / "docs/inspect.md").read_text()
-    block = page.partition("```sh\n")[2].partition("```")[0].replace("\\\n", "")
-    install, evaluate, report = block.strip().splitlines()
+    install, evaluate, report = commands("inspect.md")
     assert install.startswith("pip install 'robustbench-tc[inspect]'")
     settings, said = evaluate.partition("inspect ")[::2]
     assert settings.split()[0] == "LOCAL_BASE_URL=http://localhost:8000/v1"

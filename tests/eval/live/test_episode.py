@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +215,18 @@ def test_an_episode_goes_on_in_a_fresh_world_that_knows_its_calls(tmp_path: Path
     assert len(second.asked) == 2
 
 
+def edit_results(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes what the journal has of the first reply's calls."""
+    journal = folder / "journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    change(lines[1])
+    journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+
 def test_a_world_that_answers_otherwise_than_before_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         played(ONE, Says(calls(("count_coins", {}))), tmp_path)
-    journal = tmp_path / "journal.jsonl"
-    journal.write_text(journal.read_text().replace('\\"coins\\": 3', '\\"coins\\": 4'))
+    edit_results(tmp_path, lambda line: line["results"][0].update(text='{"coins": 4}'))
     refuses(
         "answered otherwise than in the journal",
         played,
@@ -231,10 +239,8 @@ def test_a_world_that_answers_otherwise_than_before_is_said_so(tmp_path: Path) -
 def test_a_call_that_hung_is_not_made_again_after_a_kill(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         played(ONE, Says(calls(("add_coins", {"amount": 2}))), tmp_path)
-    journal = tmp_path / "journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    lines[1]["results"][0] |= {"text": "took too long", "executed": 0, "problem": "timeout"}
-    journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    cut_off = {"text": "took too long", "executed": 0, "problem": "timeout"}
+    edit_results(tmp_path, lambda line: line["results"][0].update(cut_off))
     episode = played(ONE, Says(calls(("count_coins", {})), "Done."), tmp_path)
     assert episode.replies[1].steps[0].text == '{"coins": 3}'
 
@@ -256,10 +262,7 @@ def test_results_of_other_calls_are_one_line(tmp_path: Path, change: Any, ended:
     says = [calls(("add_coins", {"amount": 2})), "Done."] if ended else [calls(("add_coins", {"amount": 2}))]
     with contextlib.nullcontext() if ended else pytest.raises(RuntimeError):
         played(ONE, Says(*says), tmp_path)
-    journal = tmp_path / "journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    change(lines[1])
-    journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    edit_results(tmp_path, change)
     refuses(r"answer 1: the journal was changed by hand .*--fresh", played, ONE, Says("Done."), tmp_path)
 
 

@@ -152,8 +152,3 @@ def test_an_edited_row_is_refused_before_anything_is_asked(tmp_path: Path, edit:
     at = next(at for at, row in enumerate(rows) if row.type_code == "live_same_name_D")
     rows[at] = msgspec.structs.replace(rows[at], **change(rows[at]))
     refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
-
-
-def test_a_clean_row_with_a_fault_is_refused(tmp_path: Path) -> None:
-    rows = [msgspec.structs.replace(row, fault=Fault(At(write=1), "silent_no_op")) for row in _purses()[:1]]
-    refuses("a clean row has no fault", load_live, str(purses.write(tmp_path / "data", rows)))

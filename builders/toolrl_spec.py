@@ -223,8 +223,8 @@ class Draws(msgspec.Struct, kw_only=True):
             return
         swaps = self.counterbalance and code in SWAPPED
         if swaps and seeding.rng(self.seed, "counterbalance", code, row.sample.clean_id).random() < 0.5:
-            counterpart = SWAPPED[code]
-            unit, made = counterpart, counterpart.exchanged(row.sample, made)
+            unit = SWAPPED[code]
+            made = SWAPPED[code].drawn(row.sample, seeding.rng(self.seed, code, row.sample.clean_id))
         if wrong := unit.problems(row.sample, made):
             raise UserError(f"{made.id}: {wrong[0]} (a defect of this package: please report it)")
         version = self.version(row, msgspec.structs.replace(made, seed=self.seed))

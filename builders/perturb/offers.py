@@ -9,12 +9,12 @@ those are annotated like the distractor and no longer accepted.
 import math
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import chain, count
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -29,6 +29,8 @@ from .base import (
 )
 from .query import called_in_history, wished
 from .registry import gold_change, gold_tools, plain
+
+T = TypeVar("T")
 
 FACTORS = (4, 5, 6, 8, 10)
 """How many times worse the distractor is."""
@@ -107,8 +109,13 @@ class Preference(Perturbation, frozen=True, kw_only=True):
     """How many times worse the distractor is; times a value it is a whole number."""
     letters: int = 3
     """How many letters of each part of the gold tool's name an abbreviation keeps."""
+    swapped: bool = False
+    """Whether the two annotations have changed places: the distractor is the better offer, and the gold."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        return self.drawn(sample, rng)
+
+    def drawn(self, sample: Sample, rng: random.Random) -> Sample:
         """Each gold tool gets its distractor, and both their annotations; see the module's table.
 
         Draws, in this order, per gold tool its value and the factor, per other accepted tool a factor, the
@@ -122,7 +129,7 @@ class Preference(Perturbation, frozen=True, kw_only=True):
             original = tools[index]
             value = rng.choice(self.values[self.quality])
             worst = max(worst, value)
-            offers = value, int(value * rng.choice(self.factors))
+            offers = self._turned((value, int(value * rng.choice(self.factors))))
             tools[index], distractor = (
                 Tool(
                     new, annotated(original.description, offer_text(self.quality, offer)), original.parameters
@@ -134,7 +141,7 @@ class Preference(Perturbation, frozen=True, kw_only=True):
             if tool.name in others:
                 worse = offer_text(self.quality, int(worst * rng.choice(self.factors)))
                 tools[index] = msgspec.structs.replace(tool, description=annotated(tool.description, worse))
-        golden = _renamed(sample, names)
+        golden = self._golden(sample, names)
         changes = gold_change(sample, golden)
         messages = sample.messages
         if self.stated:
@@ -143,19 +150,35 @@ class Preference(Perturbation, frozen=True, kw_only=True):
         order = list(range(len(tools)))
         rng.shuffle(order)
         changes += tool_changes(sample.tools, tools, order)
-        named = self.suffix is None and called_in_history(sample) & gold.keys()
         return self.row(
             sample,
             changes,
-            flags=(NAMES_DISTRACTOR,) if named else (),
+            flags=(NAMES_DISTRACTOR,) if self._misled(sample, names) else (),
             messages=messages,
             tools=tuple([tools[at] for at in order]),
             golden_answers=golden,
-            gold_tool_index=order.index(next(iter(gold.values()))),
+            gold_tool_index=order.index(len(sample.tools) if self.swapped else next(iter(gold.values()))),
+        )
+
+    def _turned(self, pair: tuple[T, T]) -> tuple[T, T]:
+        """What holds for the gold tool of the clean row and for its distractor → for the better offer and for
+        the worse one; and back."""
+        return pair[::-1] if self.swapped else pair
+
+    def _misled(self, sample: Sample, names: Iterable[str]) -> bool:
+        """Whether the transcript already calls a tool by the name that the worse offer has."""
+        return (self.suffix is None) != self.swapped and not called_in_history(sample).isdisjoint(names)
+
+    def _golden(self, sample: Sample, names: Mapping[str, tuple[str, str]]) -> tuple[GoldenAnswer, ...]:
+        """The accepted answers that call treated tools only, by the names of the better offers."""
+        return tuple(
+            tuple(Call(self._turned(names[call.name])[0], call.parameters) for call in answer)
+            for answer in sample.golden_answers
+            if all(call.name in names for call in answer)
         )
 
     def names(self, sample: Sample) -> dict[str, tuple[str, str]]:
-        """The name of each gold tool → those that it and its distractor have in the row."""
+        """The name of each gold tool → those that its place and the new tool have in the row."""
         taken = {tool.name for tool in sample.tools}
         found: dict[str, tuple[str, str]] = {}
         for name in gold_tools(sample):
@@ -193,8 +216,9 @@ class Preference(Perturbation, frozen=True, kw_only=True):
             map(dumps, bare)
         ) != sorted(map(dumps, expected)):
             return ["the registry is not the clean one with one distractor per gold tool, and their offers"]
-        worst = max(offers[better] for better, _ in names.values())
-        pairs = [(offers[better], worse, offers[worse]) for better, worse in names.values()]
+        sides = [self._turned(pair) for pair in names.values()]
+        worst = max(offers[better] for better, _ in sides)
+        pairs = [(offers[better], worse, offers[worse]) for better, worse in sides]
         dropped = [tool for tool in row.tools if tool.name in others]
         pairs += [(worst, tool.name, annotation(tool.description) or 0) for tool in dropped]
         wrong = [
@@ -209,10 +233,12 @@ class Preference(Perturbation, frozen=True, kw_only=True):
             {
                 "the query is not as the type says": row.messages not in asked,
                 "the gold is not the clean gold of the treated tools": row.golden_answers
-                != _renamed(clean, names),
+                != self._golden(clean, names),
                 "gold_tool_index does not point at the gold tool": place is None
                 or not 0 <= place < len(row.tools)
-                or row.tools[place].name != names[first][0],
+                or row.tools[place].name != self._turned(names[first])[0],
+                f"the flag {NAMES_DISTRACTOR} is not as the transcript says": self._misled(clean, names)
+                != (NAMES_DISTRACTOR in row.flags),
             }
         )
 
@@ -259,15 +285,6 @@ def _without_note(tool: Tool, known: Sequence[Tool]) -> Tool:
 
 def accepted_names(sample: Sample) -> frozenset[str]:
     return frozenset(call.name for answer in sample.golden_answers for call in answer)
-
-
-def _renamed(sample: Sample, names: Mapping[str, tuple[str, str]]) -> tuple[GoldenAnswer, ...]:
-    """The accepted answers that call treated tools only, by the names of these in the row."""
-    return tuple(
-        tuple(Call(names[call.name][0], call.parameters) for call in answer)
-        for answer in sample.golden_answers
-        if all(call.name in names for call in answer)
-    )
 
 
 def tool_changes(clean: tuple[Tool, ...], tools: Sequence[Tool], order: list[int]) -> list[Change]:

@@ -14,9 +14,7 @@ import random
 from collections.abc import Mapping
 from typing import ClassVar
 
-import msgspec
-
-from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Sample, Tool
+from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import (
@@ -24,12 +22,10 @@ from .base import (
     Context,
     Facts,
     NotApplicable,
-    broken,
     register,
 )
 from .offers import NAMES_DISTRACTOR, OFFER, Preference
-from .query import called_in_history
-from .registry import gold_change, gold_tools, plain
+from .registry import gold_tools
 
 _HOW_MADE = (
     "The row of {core}, with the same draws, in which the annotations of the two tools have changed places: "
@@ -40,10 +36,11 @@ _WHAT = "As {core} with the two annotations and the gold exchanged: {which} is t
 
 
 class Swap(Preference, frozen=True, kw_only=True):
-    """The common course of the six counterparts."""
+    """The common course of the six counterparts: the draws of the core type, and the offers exchanged."""
 
     TRAITS: ClassVar[tuple[str, ...]] = (*Preference.TRAITS, "design")
     design: str = "swap"
+    swapped: bool = True
     core: str
     """The type whose rows these are the counterparts of."""
 
@@ -51,61 +48,11 @@ class Swap(Preference, frozen=True, kw_only=True):
         """The counterpart of the core type's row; `rng` is the core type's own (`draws_as`).
 
         Samples that call two tools are left out: a rule that reads no annotation may take the better tool of
-        one pair and the worse of the other, and would be right in neither row.
+        one pair and the worse of the other, and would be right in neither row. Training may draw them.
         """
         if len(gold_tools(sample)) > 1:
             raise NotApplicable("several_gold_tools")
-        return self.exchanged(sample, REGISTRY[self.core].perturb(sample, rng, context))
-
-    def exchanged(self, sample: Sample, core: Sample) -> Sample:
-        """The counterpart of `core`, the core type's row of `sample`; it may call several tools."""
-        pairs = dict(self.names(sample).values())
-        tools = _with_descriptions_exchanged(core.tools, pairs)
-        golden = _renamed(core.golden_answers, pairs)
-        places = {tool.name: place for place, tool in enumerate(tools)}
-        changes = gold_change(sample, golden)
-        changes += [one for one in core.changes if one.path.startswith("/messages")]
-        changes += [_moved(one, tools) for one in core.changes if one.path.startswith("/tools")]
-        plain_is_worse = self.suffix is not None and called_in_history(sample) & pairs.keys()
-        return self.row(
-            sample,
-            changes,
-            flags=(NAMES_DISTRACTOR,) if plain_is_worse else (),
-            messages=core.messages,
-            tools=tools,
-            golden_answers=golden,
-            gold_tool_index=places[golden[0][0].name],
-        )
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        """With everything exchanged back it is a row of the core type."""
-        pairs = dict(self.names(clean).values())
-        names = [tool.name for tool in row.tools]
-        called = {call.name for answer in row.golden_answers for call in answer}
-        if not all(names.count(one) == 1 for pair in pairs.items() for one in pair):
-            return ["a gold tool or its counterpart is missing, or listed twice"]
-        if called != set(pairs.values()):
-            return ["the gold does not call the tools that are the better offers here"]
-        back = {gold: core for core, gold in pairs.items()}
-        golden = _renamed(row.golden_answers, back)
-        place = row.gold_tool_index
-        indexed = place is not None and 0 <= place < len(names)
-        named = self.suffix is not None and bool(called_in_history(clean) & pairs.keys())
-        wrong = broken(
-            {
-                "gold_tool_index does not point at the gold tool": not indexed
-                or names[place or 0] != row.golden_answers[0][0].name,
-                f"the flag {NAMES_DISTRACTOR} is not as the transcript says": named
-                != (NAMES_DISTRACTOR in row.flags),
-            }
-        )
-        core = msgspec.structs.replace(
-            row,
-            tools=_with_descriptions_exchanged(row.tools, pairs),
-            golden_answers=golden,
-            gold_tool_index=names.index(golden[0][0].name),
-        )
-        return wrong + REGISTRY[self.core].problems(clean, core)
+        return self.drawn(sample, rng)
 
 
 SWAP: Facts = {
@@ -124,31 +71,6 @@ SWAP: Facts = {
         "together, and only the two together say whether a model reads the offer."
     ),
 }
-
-
-def _with_descriptions_exchanged(tools: tuple[Tool, ...], pairs: dict[str, str]) -> tuple[Tool, ...]:
-    """The registry in which the two tools of each pair have each other's description."""
-    said = {tool.name: tool.description for tool in tools}
-    partner = pairs | {two: one for one, two in pairs.items()}
-    return tuple(
-        Tool(tool.name, said[partner[tool.name]], tool.parameters) if tool.name in partner else tool
-        for tool in tools
-    )
-
-
-def _renamed(answers: tuple[GoldenAnswer, ...], names: dict[str, str]) -> tuple[GoldenAnswer, ...]:
-    return tuple(tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in answers)
-
-
-def _moved(change: Change, tools: tuple[Tool, ...]) -> Change:
-    """The diff entry of the core row with what the exchanged registry has at that place."""
-    _, _, place, *rest = [*change.path.split("/"), ""]
-    after: Json = change.after
-    if rest == ["description", ""]:
-        after = tools[int(place)].description
-    elif place and rest == [""] and change.before is None:
-        after = plain(tools[int(place)])
-    return Change(change.path, change.before, after)
 
 
 SUFFIXED_SWAP: Facts = {

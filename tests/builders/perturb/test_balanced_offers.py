@@ -122,8 +122,7 @@ def test_a_sample_that_calls_two_tools_has_no_counterpart_and_says_why(bundled: 
     assert Counter(found) == {"several_gold_tools": 3, "no_single_gold_tool": 13}
     two = next(one for one in plan.rows("CD_swap") if isinstance(one, Skip) and one.reason.startswith("sev"))
     sample = next(one for one in bundled if one.clean_id == two.clean_id)
-    core = made(sample, "CD")
-    swapped = SWAPPED["CD"].exchanged(sample, core)  # training may have it
+    swapped = SWAPPED["CD"].drawn(sample, random.Random(0))  # training may have it
     assert SWAPPED["CD"].check(sample, swapped) == []
     assert len({call.name for call in swapped.golden_answers[0]}) > 1
 

@@ -113,7 +113,7 @@ adapters-check: env env-inspect env-lm-eval env-verifiers  ## every figure of th
 
 env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
 test-serve: env env-serve  ## the harness against a server that none of us wrote
-	$(BIN)/python -m pytest tests/eval/test_transformers_serve.py
+	$(BIN)/python -m pytest tests/eval/test_real_servers.py
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
 test-leaderboard: env-leaderboard  ## the tests that need it: the leaderboard's app, and pages in a real browser

@@ -168,7 +168,7 @@ def _benchmark(
     progress: Tell,
 ) -> _Found:
     """Rows, texts, judgments, blind baselines, evidence, overlaps. `whole`: the sources, or `why_not`."""
-    from .expectations import benchmark, configs, gx
+    from .expectations import benchmark, gx
 
     progress("reading every row")
     scan = Scan(build)
@@ -176,10 +176,10 @@ def _benchmark(
     with gx.collected() as validated:
         suites = [
             *benchmark.columns_suite(build),
-            *configs.configs_suite(scan),
+            *benchmark.configs_suite(scan),
             *benchmark.rows_suite(scan),
             *benchmark.texts_suite(scan),
-            *configs.tables_suite(build),
+            *benchmark.tables_suite(build),
         ]
     progress(f"judging pairs ({paraphrase.named(judges)})")
     judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, *judges, second=second, n=n, seed=seed)

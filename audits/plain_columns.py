@@ -10,37 +10,31 @@ import msgspec
 from robustbench_tc.builders.plain import CLOSING_TURN
 from robustbench_tc.schema import ANY, Call, Json, Sample, dumps
 
-from .invariants.base import HOLDS, Verdict
-
 _MARK = re.compile(r"""'(?:[^'\\]|\\.)*+(?:'|\\?\Z)|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[()\[\]{}]""", re.DOTALL)
 """A string as Python writes it, whole or up to the end of the text, or a bracket outside of strings."""
 
 
-def plain_columns(raw: dict[str, Any], row: Sample) -> Verdict:
-    """What is wrong with `query` or `gold_call` of the row as it lies in the file."""
-    return _query(raw.get("query"), row) or _gold_call(raw.get("gold_call"), row) or HOLDS
-
-
-def _query(query: object, row: Sample) -> str:
-    """A user turn of the last user message, whole; the last one where the user speaks once."""
-    if not isinstance(query, str):
-        return "there is no query"
+def plain_columns(raw: dict[str, Any], row: Sample) -> None:
+    """`query` and `gold_call` of the row as it lies in the file: a user turn of the last user message, whole
+    (the last one where the user speaks once), and the first golden answer."""
+    query, text = raw.get("query"), raw.get("gold_call")
+    assert isinstance(query, str), "there is no query"
     said = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
     turns = [turn.strip() for turn in re.findall(r"(?s)<user>(.*?)</user>", said)]
     if len(turns) > 1 and CLOSING_TURN.search(turns[-1]):
         turns.pop()
     turns = [turn for turn in turns if turn] or [said.strip()]
-    return HOLDS if query in turns else "the query is not one of the user's turns"
-
-
-def _gold_call(text: object, row: Sample) -> str:
-    if not isinstance(text, str) or not row.golden_answers:
-        return "" if text == "" and not row.golden_answers else "there is no gold call"
-    return _says_calls(text, dumps(row.golden_answers[0]))
+    assert query in turns, "the query is not one of the user's turns"
+    if not row.golden_answers:
+        assert text == "", "there is no gold call"
+        return
+    assert isinstance(text, str), "there is no gold call"
+    wrong = _other_calls(text, dumps(row.golden_answers[0]))
+    assert not wrong, wrong
 
 
 @lru_cache(maxsize=4_096)
-def _says_calls(text: str, golden: str) -> str:
+def _other_calls(text: str, golden: str) -> str:
     """What is wrong with the text beside the golden calls, as JSON: asked once for all rows of a sample."""
     rest = text
     for place, call in enumerate(msgspec.json.decode(golden, type=tuple[Call, ...])):
@@ -51,7 +45,7 @@ def _says_calls(text: str, golden: str) -> str:
         if end is None or not _says(rest[len(start) : end], call):
             return "the gold call does not have the golden arguments"
         rest = rest[end + 1 :]
-    return "the gold call goes on after its last call" if rest else HOLDS
+    return "the gold call goes on after its last call" if rest else ""
 
 
 def _end(text: str, start: int) -> int | None:

@@ -1,8 +1,8 @@
 """One row at a time: decoded once, held against its clean row by every invariant."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,32 +13,135 @@ from robustbench_tc.builders.steps import steps
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, Tool, dumps, loads, tool_hash
 
+from . import invariants  # noqa: F401 - registers what must hold beside the clean row
+from .checks import HOLDS, DoesNotApply, Rule, Verdict, by_itself, check, given, rules, verdict
 from .hygiene.rows import HYGIENE, RowTexts
-from .invariants import INVARIANTS, Verdict
 from .invariants.allowed import other_language, rewritten_texts
-from .invariants.base import HOLDS
+from .invariants.base import is_for, verdict_on
 from .plain_columns import plain_columns
 
-PLAIN = ("id clean_id config type_code component source gold_tool_index tools seed generator digest").split()
+PLAIN = ("id", "clean_id", "config", "type_code", "source", "digest")
+"""Columns that expectations look at, or that other audits need."""
 
-OF_THE_BUILDER = {
-    "gold_passes_its_scorer": "A golden answer that its own scorer refuses makes every model wrong.",
-    "golds_are_classified": "Of every golden value it is known from where a reader could take it.",
-    "flag_says_what_the_golds_say": "Rows of samples that nobody could answer carry the flag, and no others.",
-    "unit_finds_nothing": "The type's own unit, which made the row, finds nothing wrong with it.",
-}
+given(
+    "benchmark_rows",
+    "rows",
+    {
+        "decodes": "A row that is not a row of the contract cannot be read by anybody.",
+        "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each "
+        "reviewed once.",
+        "no_new_credential": "Text that a perturbation brought in holds no credential, no number of a "
+        "person.",
+        "gold_passes_its_scorer": "A golden answer that its own scorer refuses makes every model wrong.",
+        "golds_are_classified": "Of every golden value it is known from where a reader could take it.",
+        "flag_says_what_the_golds_say": "Rows of samples that nobody could answer carry the flag, and no "
+        "others.",
+        "unit_finds_nothing": "The type's own unit, which made the row, finds nothing wrong with it.",
+    },
+)
+given("benchmark_rows", "hygiene", HYGIENE)
 
-OF_THE_PASS = {
-    "decodes": "A row that is not a row of the contract cannot be read by anybody.",
-    "json_is_canonical": "JSON columns hold canonical text of the contract's fields: same rows, same bytes.",
-    "plain_columns_agree": "Readers see `query` and `gold_call` first: they say what the JSON columns say.",
-    "type_is_audited": "A type without facts is held against no rule of its own: its rows would pass unseen.",
-    "anchored": "Every row has its clean row in this build, so a drop is measured against the same sample.",
-    "clean_credentials_reviewed": "Credential-like strings of clean rows are upstream's, each reviewed once.",
-    "no_new_credential": "Text that a perturbation brought in holds no credential, no number of a person.",
-}
 
-COLUMNS = (*PLAIN, *OF_THE_PASS, *OF_THE_BUILDER, *HYGIENE, *INVARIANTS)
+class Read(NamedTuple):
+    """A row as it was read."""
+
+    config: str
+    raw: dict[str, Any]
+    row: Sample
+    clean: Sample | None
+    """The row itself, if it is a clean one; None where there is none."""
+    build_seed: object
+
+
+@check("benchmark_rows", for_=by_itself)
+def json_is_canonical(one: Read) -> None:
+    """JSON columns hold canonical text of the contract's fields: same rows, same bytes."""
+    same = all(dumps(getattr(one.row, name)) == one.raw[name] for name in JSON)
+    assert same, "a JSON column is not canonical, or holds other fields"
+
+
+@check("benchmark_rows", for_=by_itself)
+def plain_columns_agree(one: Read) -> None:
+    """Readers see `query` and `gold_call` first: they say what the JSON columns say."""
+    plain_columns(one.raw, one.row)
+
+
+@check("benchmark_rows", for_=by_itself)
+def type_is_audited(one: Read) -> None:
+    """A type without facts is held against no rule of its own: its rows would pass unseen."""
+    code = one.row.type_code
+    assert code == taxonomy.CLEAN or taxonomy.known(code), "the audit knows no type of that code"
+
+
+@check("benchmark_rows", for_=by_itself)
+def anchored(one: Read) -> None:
+    """Every row has its clean row in this build, so a drop is measured against the same sample."""
+    if one.row.type_code == taxonomy.CLEAN:
+        raise DoesNotApply
+    assert one.clean is not None, "no clean row has its clean_id"
+
+
+@check("benchmark_rows", for_=by_itself)
+def id_is_made_of_its_parts(one: Read) -> None:
+    """The id is clean_id::type_code, so that rows, predictions and reports find each other."""
+    id, clean_id, code = one.row.id, one.row.clean_id, one.row.type_code
+    assert id == f"{clean_id}::{code}", f"id {id}, clean_id {clean_id}, type_code {code}"
+
+
+@check("benchmark_rows", for_=by_itself)
+def config_holds_its_type(one: Read) -> None:
+    """`load_dataset(…, "CD_AB")` gives rows of CD_AB and nothing else."""
+    code = one.row.type_code
+    assert one.config == code, f"config {one.config}, type_code {code}"
+
+
+@check("benchmark_rows", for_=by_itself)
+def component_is_its_types(one: Read) -> None:
+    """The channel of a row is the taxonomy's: component means are made of it."""
+    code, component = one.row.type_code, one.row.component
+    wanted = taxonomy.get(code).component if taxonomy.known(code) else None
+    assert component == wanted, f"type_code {code}, component {component}"
+
+
+@check("benchmark_rows", for_=by_itself)
+def source_is_the_ids_prefix(one: Read) -> None:
+    """The source decides the scorer and stands in the id: both say the same."""
+    clean_id, source = one.row.clean_id, one.row.source
+    assert clean_id.partition("__")[0] == source, f"clean_id {clean_id}, source {source}"
+
+
+@check("benchmark_rows", for_=by_itself)
+def seed_is_the_builds(one: Read) -> None:
+    """A row can be made again from its seed; a clean row has none."""
+    code, seed, wanted = one.row.type_code, one.row.seed, one.build_seed
+    assert code == taxonomy.CLEAN or seed == wanted, f"type_code {code}, seed {seed}, build_seed {wanted}"
+
+
+@check("benchmark_rows", for_=by_itself)
+def gold_tool_index_is_in_the_registry(one: Read) -> None:
+    """`gold_tool_index` is a place of the registry; it is null where no call is right."""
+    code, source, index, tools = (
+        one.row.type_code,
+        one.row.source,
+        one.row.gold_tool_index,
+        len(one.row.tools),
+    )
+    said = f"type_code {code}, source {source}, gold_tool_index {index}, tools {tools}"
+    if index is None:
+        no_call = taxonomy.known(code) and taxonomy.get(code).no_call == "right"
+        assert source == sources.OWN or no_call, said
+    else:
+        assert 0 <= index < tools, said
+
+
+JSON = ("tools", "golden_answers", "changes")
+"""Columns that hold JSON text."""
+
+
+def columns() -> tuple[str, ...]:
+    """Plain columns, and one of verdicts per check."""
+    return (*PLAIN, *(rule.name for rule in rules("benchmark_rows") if not rule.is_native))
+
 
 TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio", "translation_ratio")
 
@@ -86,7 +189,7 @@ class NewTool(msgspec.Struct, frozen=True):
 class Found(msgspec.Struct):
     """What a stretch of rows amounts to."""
 
-    rows: dict[str, list[Any]] = msgspec.field(default_factory=lambda: {name: [] for name in COLUMNS})
+    rows: dict[str, list[Any]] = msgspec.field(default_factory=lambda: {name: [] for name in columns()})
     """Plain columns, and one column of verdicts per invariant: null where it does not apply."""
     texts: dict[str, list[Any]] = msgspec.field(default_factory=lambda: {name: [] for name in TEXT_COLUMNS})
     """One entry per rewritten text."""
@@ -109,16 +212,20 @@ class Found(msgspec.Struct):
 class RowChecks:
     """Holds rows against the clean rows that it has seen."""
 
-    def __init__(self, *, own: bool = False) -> None:
+    def __init__(self, *, own: bool = False, seed: object = None) -> None:
+        self._seed = seed
         self._unstated: dict[str, tuple[str, str | None]] = {}
         """Clean id → what is wrong with the classes of its golden values, and why nobody could answer."""
         self._texts = RowTexts(own=own)
         self._clean: dict[str, Sample] = {}
         self._asked: dict[str, bytes] = {}
         """Clean id → digest of what its scorer judges against."""
-        self._scored: dict[bytes, str] = {}
-        self._held: dict[str, list[tuple[str, Callable[[Sample, Sample], Verdict]]]] = {}
-        """Type code → the invariants for its rows."""
+        self._scored: dict[bytes, Verdict] = {}
+        functions = [rule for rule in rules("benchmark_rows") if rule.holds]
+        self._by_itself = [rule for rule in functions if rule.for_ is by_itself]
+        self._beside = [rule for rule in functions if rule.for_ is not by_itself]
+        self._of_type: dict[str, list[Rule]] = {}
+        """Type code → the checks for its rows."""
 
     def clean_rows(self) -> Iterator[Sample]:
         """The clean rows, in order; of two with the same clean id the first."""
@@ -138,28 +245,10 @@ class RowChecks:
         """One row's values by column; columns left out do not apply."""
         values: dict[str, Any] = {"id": raw.get("id") or f"{config}[{number}]", "config": config}
         try:
-            row, canonical = _decode(raw)
+            row = msgspec.convert(raw | {name: loads(raw[name]) for name in JSON}, Sample)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             return values | {"decodes": f"it does not decode: {str(error)[:160]}"}
         registry_and_gold = _digest(raw["tools"], raw["golden_answers"])
-        values |= {
-            "clean_id": row.clean_id,
-            "type_code": row.type_code,
-            "component": row.component,
-            "source": row.source,
-            "gold_tool_index": row.gold_tool_index,
-            "tools": len(row.tools),
-            "seed": row.seed,
-            "generator": row.generator,
-            "digest": _digest(dumps(row.messages)) + registry_and_gold,
-            "decodes": HOLDS,
-            "json_is_canonical": HOLDS
-            if canonical
-            else "a JSON column is not canonical, or holds other fields",
-        }
-        values["plain_columns_agree"] = _verdict(lambda row, _: plain_columns(raw, row), row, row)
-        audited = row.type_code == taxonomy.CLEAN or taxonomy.known(row.type_code)
-        values["type_is_audited"] = HOLDS if audited else "the audit knows no type of that code"
         if row.type_code == taxonomy.CLEAN:
             if config == taxonomy.CLEAN and row.clean_id not in self._clean:
                 self._clean[row.clean_id] = row
@@ -167,20 +256,28 @@ class RowChecks:
             clean: Sample | None = row
         else:
             clean = self._clean.get(row.clean_id)
-            values["anchored"] = "no clean row has its clean_id" if clean is None else HOLDS
-        values |= self._text_verdicts(raw, row, clean)
+        read = Read(config, raw, row, clean, self._seed)
+        values |= {
+            "clean_id": row.clean_id,
+            "type_code": row.type_code,
+            "source": row.source,
+            "digest": _digest(dumps(row.messages)) + registry_and_gold,
+            "decodes": HOLDS,
+            **{rule.name: rule.verdict(read) for rule in self._by_itself},
+            **self._text_verdicts(raw, row, clean),
+        }
         if clean is None:
             return values
-        for name, holds in self._invariants(row.type_code):
-            values[name] = _verdict(holds, row, clean)
+        if row.type_code not in self._of_type:
+            self._of_type[row.type_code] = [rule for rule in self._beside if is_for(rule, row.type_code)]
+        for rule in self._of_type[row.type_code]:
+            values[rule.name] = verdict_on(rule, row, clean)
         anchor = None if row is clean else clean
         values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
         values |= self._answerable(row, clean)
         if anchor is not None:
-            values["unit_finds_nothing"] = _verdict(
-                lambda row, clean: "; ".join(REGISTRY[row.type_code].problems(clean, row)[:3]), row, clean
-            )
-            _collect_steps(row, clean, found)
+            values["unit_finds_nothing"] = verdict(_unit, row, anchor)
+            _collect_steps(row, anchor, found)
         return values
 
     def _text_verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
@@ -189,13 +286,6 @@ class RowChecks:
             return self._texts.verdicts(raw, row, None if row is clean else clean)
         except Exception as error:
             return dict.fromkeys(HYGIENE, f"it could not be checked: {type(error).__name__}")
-
-    def _invariants(self, code: str) -> list[tuple[str, Callable[[Sample, Sample], Verdict]]]:
-        found = self._held.get(code)
-        if found is None:
-            found = [(name, one.verdict) for name, one in INVARIANTS.items() if one.of_type(code)]
-            self._held[code] = found
-        return found
 
     def _answerable(self, row: Sample, clean: Sample) -> dict[str, Verdict]:
         """Whether every golden value of the clean row has a class, and the row's flag fits its own."""
@@ -224,15 +314,23 @@ class RowChecks:
         found: dict[str, Verdict] = {"flag_says_what_the_golds_say": says}
         return found | ({"golds_are_classified": wrong} if row is clean else {})
 
-    def _scores(self, row: Sample, clean: Sample | None, registry_and_gold: bytes) -> str:
+    def _scores(self, row: Sample, clean: Sample | None, registry_and_gold: bytes) -> Verdict:
         """The scorer's verdict on the golden answer, once per distinct (tools, gold, clean tools)."""
         key = b"" if clean is None else self._asked[clean.clean_id]
         key += registry_and_gold + f"{row.source}/{row.category}".encode()
-        known = self._scored.get(key)
-        if known is None:
-            known = _verdict(lambda row, _: self_check(row, clean) or HOLDS, row, row) or HOLDS
-            self._scored[key] = known
-        return known
+        if key not in self._scored:
+            self._scored[key] = verdict(_scorer, row, clean)
+        return self._scored[key]
+
+
+def _scorer(row: Sample, clean: Sample | None) -> None:
+    wrong = self_check(row, clean)
+    assert not wrong, wrong
+
+
+def _unit(row: Sample, clean: Sample) -> None:
+    wrong = REGISTRY[row.type_code].problems(clean, row)
+    assert not wrong, "; ".join(wrong[:3])
 
 
 def _collect_steps(row: Sample, clean: Sample, found: Found) -> None:
@@ -272,24 +370,6 @@ def _collect(row: Sample, found: Found) -> None:
     for new in brought:
         shown = str(new["name"]), str(new["description"]), dumps(new["parameters"])
         found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, gold, registry, together), row.id)
-
-
-def _decode(raw: dict[str, Any]) -> tuple[Sample, bool]:
-    """The row, and whether its JSON columns are the canonical text of what was read."""
-    plain = dict(raw)
-    for name in ("tools", "golden_answers", "changes"):
-        plain[name] = loads(raw[name])
-    row = msgspec.convert(plain, Sample)
-    canonical = all(dumps(getattr(row, name)) == raw[name] for name in ("tools", "golden_answers", "changes"))
-    return row, canonical
-
-
-def _verdict(holds: Callable[[Sample, Sample], Verdict], row: Sample, clean: Sample) -> Verdict:
-    """The verdict; a row so odd that the question cannot be asked fails it."""
-    try:
-        return holds(row, clean)
-    except Exception as error:
-        return f"it could not be checked: {type(error).__name__}: {str(error)[:120]}"
 
 
 def _digest(*parts: str) -> bytes:

@@ -30,7 +30,7 @@ class Scan:
         """Config → rows."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
-        self._checks = RowChecks(own=is_own(folder))
+        self._checks = RowChecks(own=is_own(folder), seed=folder.report.get("seed"))
         # Whatever calls itself a config is looked at: a type that nobody knows fails by its rows too.
         there = [config for config in folder.configs() if config not in TABLES]
         for config in there:

@@ -20,7 +20,6 @@ from robustbench_tc import api, schema, taxonomy
 from robustbench_tc.eval import agents, inputs, predictions, wire
 from robustbench_tc.eval.agents import AgentContext
 from robustbench_tc.eval.agents.base import JUNK
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.defend import names, parse
 from robustbench_tc.eval.defend.chain import shown
 from robustbench_tc.eval.dialogue import Dialogue
@@ -71,7 +70,7 @@ def line(data: Dataset, agent: str, words: str) -> Line:
     chain = parse([word for word in words.split(",") if word])
     settings = Settings(
         fingerprint="", model=f"agent-{agent}", mode="prompt", backend="reference", decoding={},
-        prompt_version="", selection=Selection(), repeat=1, defend=names(chain),
+        prompt_version="", defend=names(chain),
     )  # fmt: skip
     anchors = data.anchors()
     right, rows, requests = Counter[str](), Counter[str](), 0

@@ -23,7 +23,6 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval import inputs, prompts, record, session, wire
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.who import Effort, endpoint
 from robustbench_tc.llm import Endpoint
@@ -117,8 +116,6 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
         backend="openai",
         decoding=DECODING,
         prompt_version=prompts.prompt_version(),
-        selection=Selection(),
-        repeat=1,
         share=False,
     )
     with tempfile.TemporaryDirectory(dir=".") as folder:

@@ -22,7 +22,7 @@ import numpy as np
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import intervals, paired
-from robustbench_tc.eval.stats.runs import Outcomes
+from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.significance import holm
 from robustbench_tc.eval.stats.summary import from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of

@@ -23,8 +23,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.builders import answerable
-from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest
+from robustbench_tc.builders.perturb import Text, TextRequest
 from robustbench_tc.builders.plain import published
 from robustbench_tc.builders.plan import Plan, Skip, text_requests
 from robustbench_tc.builders.sources import BUNDLED, read
@@ -58,23 +57,17 @@ def main() -> None:
 
 def validate(folder: Path) -> dict[str, Any]:
     """One pass over the rows, then every suite."""
-    from robustbench_tc.audits.expectations import benchmark, configs
+    from robustbench_tc.audits.expectations import benchmark
     from robustbench_tc.audits.folder import Folder
     from robustbench_tc.audits.scan import Scan
-    from robustbench_tc.eval.validate import self_check
 
     start = time.perf_counter()
     build = Folder(folder)
-    scan = Scan(
-        build,
-        self_check=self_check,
-        unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
-        golds=answerable.classes,
-    )
+    scan = Scan(build)
     scanned = time.perf_counter()
     checks = [
         *benchmark.columns_suite(build),
-        *configs.configs_suite(scan),
+        *benchmark.configs_suite(scan),
         *benchmark.rows_suite(scan),
         *benchmark.texts_suite(scan),
     ]

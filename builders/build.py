@@ -39,8 +39,7 @@ from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
 from .loans import borrowed
-from .perturb import REGISTRY, Text, mixtures, refuse_answer
-from .perturb.mixed import DESIGN
+from .perturb import REGISTRY, Text, mixed, refuse_answer
 from .plain import published
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally, add, finished
@@ -81,9 +80,9 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
     wanted: set[str] = set()
     for name in names:
         if name.startswith("mix:"):
-            wanted.add(mixtures.code_of(name.removeprefix("mix:").split("+")))
+            wanted.add(mixed.code_of(name.removeprefix("mix:").split("+")))
         elif taxonomy.parts(name):
-            wanted.add(taxonomy.MIX + "__".join(mixtures.checked(name)))
+            wanted.add(taxonomy.MIX + "__".join(mixed.checked(name)))
         else:
             wanted.update(taxonomy.codes_of(name))
     return tuple(t.code for t in taxonomy.among(wanted))
@@ -91,7 +90,7 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
 
 def factorial() -> tuple[str, ...]:
     """The cells of the factorial design beside `clean`: its types alone, and every mixture of them."""
-    return (*DESIGN, *(code for code in REGISTRY if set(taxonomy.parts(code)) & set(DESIGN)))
+    return (*mixed.DESIGN, *(code for code in REGISTRY if set(taxonomy.parts(code)) & set(mixed.DESIGN)))
 
 
 class Prepared(NamedTuple):

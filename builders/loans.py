@@ -16,7 +16,7 @@ from robustbench_tc.schema import Sample, Tool, dumps
 from .generators.base import check
 from .generators.recorded import Book, shipped
 from .perturb import REGISTRY, refuse_text
-from .perturb.action import Redundant
+from .perturb.action import new_tools
 from .perturb.base import TextRequest
 from .sources import BuildProfile, Pool, bfcl, read, rotbench
 from .sources.pins import must_be_pinned
@@ -111,7 +111,6 @@ def sets_of_new_tools(
 
     No set where an answer is missing, or is another than the build `kept`: a form can hide what was edited.
     """
-    unit = Redundant()
     bare = Sample(
         id="",
         clean_id=clean_id,
@@ -123,14 +122,14 @@ def sets_of_new_tools(
         golden_answers=(),
         output_format="",
     )  # as far as the requests for new tools look at it
-    asked = unit.requests(bare)
+    asked = REGISTRY["redundant"].requests(bare)
     found = set[tuple[str, ...]]()
     for books in orders:
         written = [next(_accepted(request, books), None) for request in asked]
         given = [tools for tools in written if tools is not None]
         edited = kept is not None and written != [next(_accepted(one, kept), None) for one in asked]
         if len(given) == len(asked) and not edited:
-            found.add(tuple(sorted(map(dumps, unit.new_tools(registry, given)))))
+            found.add(tuple(sorted(map(dumps, new_tools(registry, given)))))
     return found
 
 

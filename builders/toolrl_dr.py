@@ -8,7 +8,7 @@ DIR/README.md, build_report.json, build_report.md
 DIR/generations.jsonl                     every answer of a generator: enough to build it again
 
 Every version of every row is made once, into a scratch file (`toolrl_versions`); a config is a choice of
-versions (`toolrl_configs`). One batch is in memory at a time.
+versions. One batch is in memory at a time.
 """
 
 import math
@@ -38,7 +38,7 @@ from .report import finished
 from .sources import rlla
 from .toolrl_report import TrainingReport, in_order, quantiles, uniformity
 from .toolrl_spec import TrainingSpec
-from .toolrl_versions import PERTURBED, Checks, VersionMaker, Versions
+from .toolrl_versions import PERTURBED, Checks, VersionMaker
 
 _ERRORS = {t.code: t.injected_error for t in taxonomy.types() if t.injected_error is not None}
 """What calls of `retry` meet: the benchmark's own six texts."""
@@ -47,7 +47,7 @@ _ERRORS = {t.code: t.injected_error for t in taxonomy.types() if t.injected_erro
 class ConfigWriter:
     """Writes configs from one set of versions."""
 
-    def __init__(self, versions: Versions, spec: TrainingSpec) -> None:
+    def __init__(self, versions: VersionMaker, spec: TrainingSpec) -> None:
         self._versions, self._spec = versions, spec
         self._shares = {"mixed": spec.ratio, "paft": spec.alpha}
         self.left_out: dict[str, int] = {}
@@ -217,12 +217,12 @@ def build(
         folders.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
     ):
         scratch = folder / "scratch.parquet"
-        maker = VersionMaker(source, spec, used, checks)
+        maker = VersionMaker(source, spec, used, checks, scratch)
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
         workers = SERIAL if used else spec.workers
-        versions = maker.make(scratch, progress, workers)
-        writer = ConfigWriter(versions, spec)
+        maker.make(progress, workers)
+        writer = ConfigWriter(maker, spec)
         rows = {}
         for config in spec.configs:
             progress(f"writing {config}")

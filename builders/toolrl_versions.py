@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -63,18 +63,6 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 2048
 
 
-class Versions(NamedTuple):
-    """What was made."""
-
-    scratch: Path
-    made: "array[int]"
-    """Per train row how many perturbed versions follow its clean one in the scratch file."""
-    validation: list[TrainingRow]
-    """Clean."""
-    validation_perturbed: list[TrainingRow]
-    """Those of them that a type fits, each under one."""
-
-
 class Tally(msgspec.Struct, kw_only=True):
     """Everything that is counted while versions are made."""
 
@@ -121,17 +109,23 @@ class Part(msgspec.Struct):
 
     tally: Tally
     made: list[int]
-    """As in `Versions`."""
+    """As in `VersionMaker`."""
 
 
 class VersionMaker:
     """Reads the rows, drops what cannot serve, perturbs the rest."""
 
     def __init__(
-        self, source: RllaFiles, spec: TrainingSpec, generators: Mapping[str, Generator], checks: Checks
+        self,
+        source: RllaFiles,
+        spec: TrainingSpec,
+        generators: Mapping[str, Generator],
+        checks: Checks,
+        scratch: Path,
     ) -> None:
+        """`scratch`: where every version of the train rows is written."""
         self.tally = Tally()
-        self._source, self._checks = source, checks
+        self.scratch, self._source, self._checks = scratch, source, checks
         donors, lent = donor_pool(source)
         codes = spec.codes()
         self._draws = Draws(
@@ -151,8 +145,12 @@ class VersionMaker:
             generators=generators,
             counterbalance=False,
         )
-        self._validation: list[TrainingRow] = []
-        self._validation_perturbed: list[TrainingRow] = []
+        self.made = array("B")
+        """Per train row how many perturbed versions follow its clean one in the scratch file."""
+        self.validation: list[TrainingRow] = []
+        """Clean."""
+        self.validation_perturbed: list[TrainingRow] = []
+        """Those of them that a type fits, each under one."""
         self._validation_prompts: dict[str, set[str]] = {}
         """User text → system texts."""
 
@@ -161,11 +159,10 @@ class VersionMaker:
         """The types that rows draw from: those asked for, less those whose texts nobody writes."""
         return self._draws.drawn_codes
 
-    def make(self, scratch: Path, progress: Callable[[str], None], workers: Workers = SERIAL) -> Versions:
-        """Writes every version of the train rows to `scratch`. Raises UserError if no row can serve."""
-        made = array("B")
+    def make(self, progress: Callable[[str], None], workers: Workers = SERIAL) -> None:
+        """Writes the versions. Raises UserError if no row can serve."""
         wire = arrow_schema(TrainingRow).append(PERTURBED)
-        with pq.ParquetWriter(scratch, wire, compression="zstd", compression_level=1) as writer:
+        with pq.ParquetWriter(self.scratch, wire, compression="zstd", compression_level=1) as writer:
             for split, texts in groupby(rlla.raw(self._source), lambda one: one[1]):
                 if split == "validation":
                     self._validate(texts)
@@ -174,13 +171,12 @@ class VersionMaker:
                 for table in parallel.map_ordered(self._part, items, workers):
                     part = msgspec.json.decode(parquet.note(table), type=Part)
                     self.tally.merge(part.tally)
-                    made.extend(part.made)
+                    self.made.extend(part.made)
                     writer.write_table(table.replace_schema_metadata(wire.metadata))
-                    progress(f"{len(made)} train rows")
-        if not made:
+                    progress(f"{len(self.made)} train rows")
+        if not self.made:
             reasons = ", ".join(f"{why} {n}" for why, n in self.tally.dropped.get("train", {}).items())
             raise UserError(f"{self._source.train}: no row can serve ({reasons or 'the file is empty'})")
-        return Versions(scratch, made, self._validation, self._validation_perturbed)
 
     def _validate(self, texts: Iterable[rlla.Raw]) -> None:
         """Puts the validation rows aside, clean and perturbed."""
@@ -188,14 +184,14 @@ class VersionMaker:
         for row in rows:
             version = self._draws.version(row, row.sample)
             self._validation_prompts.setdefault(version.user, set()).add(version.system)
-            self._validation.append(self._training_row(version, len(self._validation), "validation", 0))
+            self.validation.append(self._training_row(version, len(self.validation), "validation", 0))
         for outcome in self._validation_draws(rows):
             add(self.tally.kept, "validation_no_type_fits", not outcome.versions)
             for version in outcome.versions:
                 self._must_earn_maximum(version, outcome.row.gold)
-                index = len(rows) + len(self._validation_perturbed)
+                index = len(rows) + len(self.validation_perturbed)
                 add(self.tally.validation_used, version.sample.type_code)
-                self._validation_perturbed.append(self._training_row(version, index, "validation", 1))
+                self.validation_perturbed.append(self._training_row(version, index, "validation", 1))
 
     def _must_earn_maximum(self, version: Version, clean_gold: str) -> None:
         if version.gold != clean_gold and not self._checks.earns_maximum(version.gold):

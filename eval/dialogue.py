@@ -34,7 +34,7 @@ an answer depends on in the row, `wording` a version of the texts it is asked in
 `Settings.prompt_version`; `tools` are those that the speaker is shown: native calls bear their names. `scene`
 is this moment for defences, `ask` one of its requests as it goes over the wire, `noted` an answer as it is
 written down. `take`: the reply of this moment, made of several answers, counts; it may return calls that a
-world has to carry out before the next moment, and `add` is told what came of them.
+world has to carry out before the next moment, and whose `add` is told what came of them.
 """
 
 
@@ -94,7 +94,8 @@ class Dialogue:
         self._advance(answer)
 
     def done(self, steps: Sequence[Step]) -> None:
-        """Takes what came of the calls that waited."""
+        """Takes what came of the calls that waited for a world."""
+        assert isinstance(self.env, World)
         self.env.add(steps)
         self._next_moment()
 

@@ -195,7 +195,7 @@ class Evaluation:
     def dry_run(self) -> DryRun:
         """What `ask` would take. An agent in this process is asked the same."""
         folder, settings = self.folder, self.folder.record.settings
-        there = Lines.of(folder.journal_path)
+        there = Lines(folder.journal_path)
         todo = [
             begin(row, settings, repeat, words=self.who.words)
             for repeat in range(settings.repeat)

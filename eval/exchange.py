@@ -19,7 +19,6 @@ from robustbench_tc.schema import Json, Prediction, Sample, Status, dumps
 from robustbench_tc.shown import Line, Part
 
 from . import predictions
-from .data import Selection
 from .inputs import Dataset
 from .paper_layout import decoded, identity, lines_of
 from .record import Mode, RunFolder, Settings, start
@@ -134,7 +133,6 @@ def import_run(
         backend="import",
         decoding={},
         prompt_version="unknown",
-        selection=Selection(),
         repeat=1 + max(one.repeat for one in found),
     )
     folder = start(out, dataset, settings, len(found))

@@ -21,8 +21,7 @@ from .agents import blind
 from .agents.blind import TypeFigures
 from .data import Data, Row, Selection
 from .live import inputs as live_inputs
-from .live.inputs import LiveData
-from .live.row_check import mistake
+from .live.inputs import LiveData, mistake
 
 Kind = TypeVar("Kind", bound=Data[Any])
 
@@ -151,15 +150,14 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset | LiveData:
 
 def load_live(dataset: str, *, revision: str | None = None) -> LiveData:
     """`load` for what takes a live dataset alone. Raises UserError."""
-    found = load(dataset, revision=revision)
-    return only(found, LiveData, f"{dataset} is not a live dataset (`rbtc build live` makes one)")
+    otherwise = f"{dataset} is not a live dataset (`rbtc build live` makes one)"
+    return only(load(dataset, revision=revision), LiveData, otherwise)
 
 
 def load_samples(dataset: str, *, revision: str | None = None) -> Dataset:
     """`load` for what takes no live dataset. Raises UserError for one."""
-    found = load(dataset, revision=revision)
-    what = f"{dataset} is a live dataset: its rows are episodes, which `rbtc eval` alone plays"
-    return only(found, Dataset, what)
+    otherwise = f"{dataset} is a live dataset: its rows are episodes, which `rbtc eval` alone plays"
+    return only(load(dataset, revision=revision), Dataset, otherwise)
 
 
 def only(data: Dataset | LiveData, kind: type[Kind], otherwise: str) -> Kind:

@@ -9,7 +9,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,25 +23,15 @@ from .live.carrying_out import came_of
 from .record import Answer, Settings
 
 
-class Lines:
-    """A journal in memory, without recorded failures, which are no answers; it notes what is read of it."""
+class Lines(dict[str, dict[str, Json]]):
+    """A journal in memory, without recorded failures, which are no answers."""
 
-    def __init__(self, path: Path, lines: dict[str, dict[str, Json]]) -> None:
-        self.path, self.lines = path, lines
-        self.read: list[str] = []
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """The journal at `path`, which another process may be writing. A later line under a key replaces an
-        earlier one."""
+    def __init__(self, path: Path) -> None:
+        """Of the journal at `path`, which another process may be writing. A later line under a key replaces
+        an earlier one."""
+        self.path = path
         lines = dict(read_lines(path)) if path.is_file() else {}
-        return cls(path, {key: one for key, one in lines.items() if one.get("status") not in ASKED_AGAIN})
-
-    def get(self, key: str) -> dict[str, Json] | None:
-        """The line under `key`."""
-        if key in self.lines:
-            self.read.append(key)
-        return self.lines.get(key)
+        super().__init__({key: one for key, one in lines.items() if one.get("status") not in ASKED_AGAIN})
 
 
 Journal: TypeAlias = Store | Lines
@@ -91,9 +81,8 @@ def results(journal: Journal, dialogue: Dialogue) -> tuple[Step, ...] | None:
     Raises UserError where the journal has results of other calls than the reply and the defences made.
     """
     found = journal.get(dialogue.key())
-    if found is None:
+    if found is None or dialogue.doing is None:
         return None
-    assert dialogue.doing is not None
     try:
         steps = msgspec.convert(found, Results).results
     except msgspec.ValidationError:
@@ -106,20 +95,21 @@ def results(journal: Journal, dialogue: Dialogue) -> tuple[Step, ...] | None:
     return steps
 
 
+def taken(journal: Journal, dialogue: Dialogue) -> Iterator[str]:
+    """Answers the dialogue from a journal alone, as far as that goes; the keys of its lines, one by one."""
+    while dialogue.ended is None and (line := journal.get(key := dialogue.key())) is not None:
+        yield key
+        if dialogue.doing is None:
+            dialogue.reply(as_answer(journal.path, line))
+        elif (steps := results(journal, dialogue)) is not None:
+            dialogue.done(steps)
+
+
 def replay(journal: Journal, dialogue: Dialogue) -> bool:
     """Answers the dialogue from a journal alone; False where a line is not there before it has ended."""
-    while dialogue.ended is None:
-        if dialogue.doing is not None:
-            steps = results(journal, dialogue)
-            if steps is None:
-                return False
-            dialogue.done(steps)
-            continue
-        found = answer(journal, dialogue.key())
-        if found is None:
-            return False
-        dialogue.reply(found)
-    return True
+    for _ in taken(journal, dialogue):
+        pass
+    return dialogue.ended is not None
 
 
 def finished(journal: Journal, rows: Iterable[Sample | LiveRow], settings: Settings) -> Iterator[Dialogue]:

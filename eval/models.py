@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, dumps
 
 DEFAULT_DECODING: dict[str, Json] = {"temperature": 0.0, "max_tokens": 1024}
 """The paper's, for every model that its table does not give others."""
@@ -86,12 +86,12 @@ def serve_command(name: str, *, weights: str | None = None, port: int = 8000) ->
         raise UserError(f"{model.name} has no published weights: name a folder or Hub id behind it")
     served = dict.fromkeys([model.name, model.name.lower()])
     words = ["vllm", "serve", source, "--served-model-name", *served, "--port", str(port)]
-    if model.dtype is not None:
-        words += ["--dtype", model.dtype]
-    if model.max_model_len is not None:
-        words += ["--max-model-len", str(model.max_model_len)]
-    if model.mode == "fc":
-        words += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
-    if model.thinking == "off":
-        words += ["--default-chat-template-kwargs", msgspec.json.encode(NO_THINKING).decode()]
+    options = {
+        "--dtype": model.dtype,
+        "--max-model-len": model.max_model_len,
+        "--enable-auto-tool-choice --tool-call-parser": {"fc": "hermes"}.get(model.mode),
+        "--default-chat-template-kwargs": {"off": dumps(NO_THINKING)}.get(model.thinking or ""),
+    }
+    for option, value in options.items():
+        words += [] if value is None else [*option.split(), str(value)]
     return shlex.join(words)

@@ -55,18 +55,14 @@ def read_release(path: Path) -> tuple[tuple[Sample, ...], dict[str, int]]:
             if other not in files:
                 left_out[f"row of {other.name}, named after no type"] += sum(1 for _ in lines_of(other))
     rows: dict[str, Sample] = {}
-    for file in files:
-        if not file.is_file():
-            continue
+    for file in filter(Path.is_file, files):
         for where, record in lines_of(file):
             if "multi_turn" in str(record.get("category")):
                 left_out["multi-turn row"] += 1
-                continue
-            row = _sample(record, file.stem, where, left_out)
-            if row.id in rows:
+            elif (row := _sample(record, file.stem, where, left_out)).id in rows:
                 left_out["row id seen before"] += 1
-                continue
-            rows[row.id] = row
+            else:
+                rows[row.id] = row
     if not rows:
         raise UserError(f"{path} holds no single-turn row in the layout of the paper's release")
     clean = {row.clean_id: row for row in rows.values() if row.type_code == taxonomy.CLEAN}

@@ -58,9 +58,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decoding: dict[str, Json]
     """Parameters as asked for; what an endpoint does not take is listed in its session's `left_out`."""
     prompt_version: str
-    selection: Selection
+    selection: Selection = Selection()
     """The first of the run's selections; a grown run may have others (`RunRecord.also`)."""
-    repeat: int
+    repeat: int = 1
     """How often every row is asked."""
     system: str | None = None
     """A text of the user's in front of every system message."""

@@ -25,6 +25,7 @@ from robustbench_tc.worlds.host import Worlds
 
 from . import journal, wire
 from .dialogue import Dialogue, Speaker
+from .live.carrying_out import CarryingOut
 from .live.stage import Stage
 from .record import Answer, Settings
 from .scripted import parsed
@@ -104,14 +105,12 @@ class Runner:
     async def play(self, dialogue: Dialogue) -> bool:
         """A dialogue to its end, from where the journal stops; whether anything was asked for it."""
         asked, row, stage = False, dialogue.env.row, None
-        if isinstance(row, LiveRow):
-            assert self._worlds is not None
+        if isinstance(row, LiveRow) and self._worlds is not None:
             stage = Stage(row, self._worlds, self._kinds[row.world])
         try:
             while dialogue.ended is None:
-                if dialogue.doing is not None:
-                    assert stage is not None
-                    await self._carry_out(dialogue, stage)
+                if dialogue.doing is not None and stage is not None:
+                    await self._carry_out(dialogue, stage, dialogue.doing)
                     continue
                 key = dialogue.key()
                 answer = journal.answer(self._journal, key)
@@ -123,15 +122,14 @@ class Runner:
                 await stage.close()
         return asked
 
-    async def _carry_out(self, dialogue: Dialogue, stage: Stage) -> None:
+    async def _carry_out(self, dialogue: Dialogue, stage: Stage, doing: CarryingOut) -> None:
         """The calls that wait: as the journal has it, or in the world."""
-        assert dialogue.doing is not None
         known = journal.results(self._journal, dialogue)
         if known is not None:
             stage.remember(known)
             dialogue.done(known)
             return
-        steps = await stage.carry_out(dialogue.doing)
+        steps = await stage.carry_out(doing)
         made = journal.Results(
             id=dialogue.env.row.id, repeat=dialogue.repeat, number=dialogue.number, results=steps
         )

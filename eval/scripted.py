@@ -92,10 +92,6 @@ class Scripted:
             self.ended = "done"
         self.turns.append(Turn(said, results))
 
-    def add(self, steps: object) -> None:
-        """Nothing waits for a world here."""
-        raise NotImplementedError
-
     def _read(self, row: Sample, answer: Answer) -> tuple[Call, ...]:
         return parsed(row, self._settings, answer).calls
 

@@ -20,7 +20,7 @@ from . import growth, predictions, probe
 from .data import Selection
 from .dialogue import begin
 from .inputs import Dataset
-from .journal import Journal, Lines, finished, replay
+from .journal import Journal, Lines, finished, replay, taken
 from .live import episodes
 from .live.inputs import LiveData
 from .live.world_env import World
@@ -170,6 +170,10 @@ def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None
 # --- answers of other runs ----------------------------------------------------------------------------
 
 
+SAID = ("text", "tool_calls", "results")
+"""What two lines of equal dialogues have in common."""
+
+
 def check_reuse(runs: Sequence[Path], settings: Settings, out: Path) -> None:
     """UserError for a folder whose answers cannot be taken: no run, other settings, the run itself."""
     for path in runs:
@@ -194,22 +198,20 @@ def reuse(folder: RunFolder, data: Dataset | LiveData, selection: Selection, run
         return
     settings, record, rows = folder.record.settings, folder.record, data.select(selection)
     with folder.journal() as journal:
-        ours = Lines.of(journal.path)
+        ours = Lines(journal.path)
         for path in runs:
-            theirs = Lines.of(open_run(path).journal_path)
-            taken: dict[str, dict[str, Json]] = {}
+            theirs = Lines(open_run(path).journal_path)
+            new: dict[str, dict[str, Json]] = {}
             for row in rows:
                 for repeat in range(settings.repeat):
-                    found = Lines(theirs.path, theirs.lines)
-                    replay(found, begin(row, settings, repeat))
-                    for key in found.read:
-                        if key not in ours.lines:
-                            taken[key] = theirs.lines[key] | {"id": row.id, "reused": True}
-                        elif _said(ours.lines[key]) != _said(theirs.lines[key]):
+                    for key in taken(theirs, begin(row, settings, repeat)):
+                        if key not in ours:
+                            new[key] = theirs[key] | {"id": row.id, "reused": True}
+                        elif any(ours[key].get(one) != theirs[key].get(one) for one in SAID):
                             break  # what follows is of another dialogue
-            journal.extend(taken)
-            ours.lines.update(taken)
-            answers = sum("results" not in line for line in taken.values())
+            journal.extend(new)
+            ours.update(new)
+            answers = sum("results" not in line for line in new.values())
             record.reused[str(path)] = record.reused.get(str(path), 0) + answers
             folder.notes.append(f"reused {answers} answers of {path}")
         left = sum(
@@ -218,7 +220,3 @@ def reuse(folder: RunFolder, data: Dataset | LiveData, selection: Selection, run
         )
         folder.notes.append(f"{left} of {len(rows)} rows are left to ask")
     folder.save()
-
-
-def _said(line: dict[str, Json]) -> Json:
-    return line.get("text"), line.get("tool_calls"), line.get("results")

@@ -116,21 +116,12 @@ class ReferenceAgent:
         errors = min(base.number - 1, wire.answered(row))
         scene = agents.AgentContext(row, self._anchors[row.id], errors > 0, errors)
         said = agents.reply(self._agent, scene)
+        base = msgspec.structs.replace(base, text="", finish_reason="tool_calls", prompt_tokens=0)
         if isinstance(said, tuple) and dialogue.settings.mode == "fc":
-            calls = wire.native(said)
-            return msgspec.structs.replace(
-                base,
-                text="",
-                tool_calls=calls,
-                finish_reason="tool_calls",
-                prompt_tokens=0,
-                completion_tokens=0,
-            )
+            return msgspec.structs.replace(base, tool_calls=wire.native(said), completion_tokens=0)
         text = said if isinstance(said, str) else render_calls(said, self._words.output_format(row))
         words = len(text.split())  # as its tokens: something that defences can cost
-        return msgspec.structs.replace(
-            base, text=text, finish_reason="stop", prompt_tokens=0, completion_tokens=words
-        )
+        return msgspec.structs.replace(base, text=text, finish_reason="stop", completion_tokens=words)
 
 
 class ScriptedAgent:

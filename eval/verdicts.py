@@ -18,7 +18,7 @@ from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schema, arrow_table, columns
 
 from . import growth, inputs, predictions, session
-from .inputs import Dataset
+from .inputs import Dataset, only
 from .journal import Lines
 from .live import episodes, inputs as live_inputs, score as live_score
 from .live.inputs import LiveData
@@ -47,14 +47,12 @@ def _checked(folder: RunFolder, name: str | None, found: Kind) -> Kind:
 
 def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
     """`data_of` for a run whose rows are samples. Raises UserError."""
-    what = f"{folder.path} is a live run: this looks at predictions"
-    return inputs.only(data_of(folder, name), Dataset, what)
+    return only(data_of(folder, name), Dataset, f"{folder.path} is a live run: this looks at predictions")
 
 
 def live_data_of(folder: RunFolder, name: str | None = None) -> LiveData:
     """`data_of` for a live run. Raises UserError."""
-    what = f"{folder.path} is no live run: this looks at episodes"
-    return inputs.only(data_of(folder, name), LiveData, what)
+    return only(data_of(folder, name), LiveData, f"{folder.path} is no live run: this looks at episodes")
 
 
 def place_of(folder: RunFolder, name: str | None = None) -> Path:
@@ -82,7 +80,7 @@ def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Ro
 def score(
     run: str | Path,
     *,
-    dataset: str | Path | None = None,
+    dataset: str | None = None,
     workers: Workers = SERIAL,
     worlds: Sequence[str] = (),
     world_python: str | None = None,
@@ -97,11 +95,10 @@ def score(
     """
     folder = open_run(Path(run))
     folder.claim(folder.scores_path)
-    place = None if dataset is None else str(dataset)
     if folder.record.live:
-        score_data(folder, live_data_of(folder, place), worlds, world_python)
+        score_data(folder, live_data_of(folder, dataset), worlds, world_python)
     else:
-        score_file(folder, rows_of(folder, place, workers.num_proc), workers)
+        score_file(folder, rows_of(folder, dataset, workers.num_proc), workers)
     return folder
 
 
@@ -132,7 +129,7 @@ def so_far(folder: RunFolder, worlds: Sequence[str] = (), python: str | None = N
     data = data_of(folder)
     with TemporaryDirectory() as place:
         copy = RunFolder(Path(place), deepcopy(folder.record))
-        session.leave(copy, Lines.of(folder.journal_path), data)
+        session.leave(copy, Lines(folder.journal_path), data)
         if not copy.record.answered:
             raise UserError(f"{folder.path} is under way: no row has its answer yet")
         score_data(copy, data, worlds, python)

@@ -23,7 +23,7 @@ from robustbench_tc.llm import (
     over_http,
     parse_endpoint,
 )
-from robustbench_tc.llm.ray import on_actors
+from robustbench_tc.llm.balance import on_actors
 
 from . import agents, defend as defences, models, record
 from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent

@@ -50,18 +50,14 @@ class WireNames:
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
         names = dict.fromkeys(tool.name for tool in tools)
-        self._wire = {name: name for name in names if safe_name(name) == name}
-        taken = set(self._wire)
-        for name in names:
-            if name in self._wire:
-                continue
+        self._back: dict[str, str] = {}
+        for name in sorted(names, key=lambda name: safe_name(name) != name):  # a safe name is its own first
             wire, number = safe_name(name), 2
-            while wire in taken:
+            while wire in self._back:
                 tail = f"_{number}"
                 wire, number = safe_name(name)[: MAX_NAME - len(tail)] + tail, number + 1
-            self._wire[name] = wire
-            taken.add(wire)
-        self._back = {wire: name for name, wire in self._wire.items()}
+            self._back[wire] = name
+        self._wire = {name: wire for wire, name in self._back.items()}
 
     def wire(self, name: str) -> str:
         """The name that the endpoint sees for a tool's name."""

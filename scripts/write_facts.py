@@ -16,15 +16,14 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import get_args
 
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.audits.invariants import INVARIANTS
-from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS
-from robustbench_tc.builders.perturb import REGISTRY, cases, facts as types
+from robustbench_tc.builders.perturb import facts as types
 from robustbench_tc.builders.perturb.language import TEMPLATES
 from robustbench_tc.builders.sources import READERS, base as sources
 from robustbench_tc.eval.parse import FORMATS, ORDERS
@@ -33,6 +32,8 @@ from robustbench_tc.languages import LANGUAGES
 from robustbench_tc.sources import Source
 
 ROOT = Path(__file__).resolve().parents[1]
+SHOWN = ROOT / "tests" / "builders" / "perturb"
+"""Where the golden cases and the planted defects stand that the page shows."""
 
 
 def main() -> None:
@@ -55,7 +56,7 @@ def main() -> None:
 def files() -> dict[Path, str]:
     """Every derived file with its text. Raises ValueError with every problem, one a line."""
     known = sources.all_facts(READERS, has_scorer)
-    kinds = types.all_facts(known, {*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER})
+    kinds = types.all_facts(known)
     data = ROOT / "src" / "robustbench_tc" / "data"
     heatmap, marts = ROOT / "sql" / "heatmap.sql", ROOT / "sql" / "marts.yml"
     return {
@@ -165,20 +166,27 @@ def _page(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
             f"| {kind.level} | {kind.pack} | {kind.channel} | {kind.method} | {changes} |"
         )
     yield from _levels()
+    cases, defects = (
+        msgspec.yaml.decode((SHOWN / name).read_bytes()) for name in ("golden.yaml", "defects.yaml")
+    )
     for kind in kinds:
         yield from ("", f"## {kind.code}", "", kind.how_made, "")
         rows = f"Rows: {kind.rows.paper} in profile paper, {kind.rows.bundled} in bundled"
         paper = "" if kind.paper_rows is None else f"; the paper's own release has {kind.paper_rows}"
         yield f"{rows}{paper}. Sources: {', '.join(kind.sources)}."
-        checks = [f"`rows.{check}`" for check, _ in cases.defects(REGISTRY[kind.code])]
+        checks = [
+            f"`rows.{one['check']}`"
+            for one in defects
+            if any(fnmatchcase(kind.code, t) for t in one["types"])
+        ]
         one = len(checks) == 1
         yield f"{'A planted defect is' if one else 'Planted defects are'} caught by {' and '.join(checks)}."
         if kind.prior_art:
             yield f"Prior art: {kind.prior_art}."
         if kind.solved_without_reading:
             yield f"Solved without reading the request (docs/statistics.md). {kind.solved_without_reading}"
-        for case in REGISTRY[kind.code].golden:
-            yield from ("", f"On the sample `{case.clean}`:", "", "```diff", cases.reads(case), "```")
+        for case in cases.get(kind.code, ()):
+            yield from ("", f"On the sample `{case['clean']}`:", "", "```diff", case["reads"], "```")
 
 
 def _levels() -> Iterator[str]:

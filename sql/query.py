@@ -1,7 +1,5 @@
 """One question, one connection: the staging views over what was given, then a mart or SQL of your own."""
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,19 +114,16 @@ class Rows(NamedTuple):
     def write(self, out: Path) -> None:
         """Writes a file: JSON or Parquet where its name ends so, else CSV. Raises UserError for one that is
         there."""
+        import duckdb
+
+        rows = duckdb.from_arrow(self.table)
         with atomic_file(out) as beside:
             if out.suffix == ".parquet":
-                import pyarrow.parquet as pq
-
-                pq.write_table(self.table, beside)
+                rows.write_parquet(str(beside))
             elif out.suffix == ".json":
                 beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.json()), indent=1) + b"\n")
             else:
-                text = io.StringIO()
-                writer = csv.writer(text, lineterminator="\n")
-                writer.writerow(self.table.column_names)
-                writer.writerows(row.values() for row in self.json())
-                beside.write_text(text.getvalue(), encoding="utf-8")
+                rows.write_csv(str(beside))
 
 
 class Catalogue(msgspec.Struct, frozen=True):

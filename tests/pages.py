@@ -29,9 +29,9 @@ class Page(HTMLParser):
         if said.get("http-equiv") == "Content-Security-Policy":
             self.policy = said["content"]
         self.inline += [name for name in said if name.startswith("on") or name == "style"]
-        self.loads += [said["src"]] * ("src" in said)
-        of = self.loads if tag == "link" else self.links
-        of += [said[name] for name in ("href", "action") if name in said]
+        addresses = {name: said[name] for name in ("src", "href", "action") if name in said}
+        for name, address in addresses.items():
+            (self.loads if name == "src" or tag == "link" else self.links).append(address)
         if tag not in VOID:
             self.open.append(tag)
         self._kind = said.get("type", "")

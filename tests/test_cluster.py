@@ -22,7 +22,6 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.compute import cluster, parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.eval import inputs, record, session, verdicts, who
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.who import Effort
 from robustbench_tc.io import parquet
@@ -250,16 +249,7 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
 def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) -> None:
     data = inputs.Dataset(name="small", rows=tuple(small.rows()))
     decoding = {"temperature": 0.0, "max_tokens": 16}
-    settings = record.Settings(
-        fingerprint=data.fingerprint(),
-        model="tiny",
-        mode="prompt",
-        backend="vllm",
-        decoding=decoding,
-        prompt_version="1",
-        selection=Selection(),
-        repeat=1,
-    )
+    settings = small.settings(fingerprint=data.fingerprint(), model="tiny", backend="vllm", decoding=decoding)
     run = record.start(tmp_path / "run", data, settings, len(data.rows))
     effort = Effort(concurrency=16, workers=RAY, gpus=2)
     opened = who.vllm("tiny", RequestSettings(decoding=decoding), effort, gpus_each=0)

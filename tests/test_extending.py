@@ -76,6 +76,17 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / room, folder / room, symlinks=True, ignore=shutil.ignore_patterns(".*"))
     kind, source = modules()
     (folder / "builders" / "perturb" / "reversed_tools.py").write_text(kind)
+    for package in ("", "builders", "builders/perturb"):
+        (folder / "tests" / package).mkdir()
+        shutil.copy(ROOT / "tests" / package / "__init__.py", folder / "tests" / package)
+    for name in ("cases.py", "planted.py", "clean.yaml", "golden.yaml", "defects.yaml"):
+        shutil.copy(ROOT / "tests" / "builders" / "perturb" / name, folder / "tests" / "builders" / "perturb")
+    page = (ROOT / "docs" / "extending.md").read_text("utf-8")
+    for name, block in zip(
+        ("golden.yaml", "defects.yaml"), re.findall(r"```yaml\n(.*?)```", page, re.DOTALL), strict=True
+    ):
+        with (folder / "tests" / "builders" / "perturb" / name).open("a", encoding="utf-8") as file:
+            file.write(block)
     (folder / "builders" / "sources" / "errands.py").write_text(source)
     unpinned = python(folder, "scripts/write_facts.py")
     assert unpinned.returncode == 1
@@ -113,6 +124,22 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_keeps_its_promise_of_one_short_file() -> None:
     assert all(len(module.splitlines()) <= 60 for module in modules())
+
+
+SHOWS = """
+from tests.builders.perturb import cases, planted
+clean, row = cases.pair("reversed_tools")
+assert cases.difference(clean, row) == cases.GOLDEN["reversed_tools"][0].reads
+print([check for check, plant in planted.defects_of("reversed_tools") if plant(clean, row) != row])
+"""
+
+
+def test_the_pages_golden_case_and_defects_are_those_of_its_type(copy: Path) -> None:
+    shown = python(copy, "-c", SHOWS)
+    assert shown.stdout == "['gold_index_means_the_clean_tool', 'unit_finds_nothing']\n", shown.stderr
+    page = (copy / "docs" / "types.md").read_text("utf-8").partition("## reversed_tools")[2]
+    assert "caught by `rows.gold_index_means_the_clean_tool` and `rows.unit_finds_nothing`" in page
+    assert "+ gold tool: reserve(place: Where, seats: How many) Books a table." in page
 
 
 def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:

@@ -24,9 +24,8 @@ from robustbench_tc.llm import (
     parse_endpoint,
     parse_endpoints,
 )
-from robustbench_tc.llm.address import parse_address, public
-from robustbench_tc.llm.errors import from_status
-from robustbench_tc.llm.refused import refused, refused_value
+from robustbench_tc.llm.endpoint import parse_address, public
+from robustbench_tc.llm.errors import from_status, refused, refused_value
 
 from .conftest import Done
 from .eval import small
@@ -45,11 +44,11 @@ WRONG = [
     (f"http://user:{SECRET}@host:http/v1", "port"),
     (f"http://user:{SECRET}@host:-1/v1", "port"),
     (f"http://user:{SECRET}@host:１/v1", "port"),
-    (f"http://user:{SECRET}/slash@host/v1", "port"),
+    (f"http://user:{SECRET}/slash@host/v1", "%2F"),
     (f"http://user:12/{SECRET}@host/v1", "%40"),
     (f"http://user:?{SECRET}@host/v1", "%40"),
     (f"http://user:#{SECRET}@host/v1", "%40"),
-    (f"http://user:{SECRET}?a@host/v1", "port"),
+    (f"http://user:{SECRET}?a@host/v1", "%3F"),
     (f"http://user:{SECRET}@", "names no host"),
     (f"http://user:{SECRET}@/v1", "names no host"),
     ("http://", "names no host"),

@@ -9,8 +9,8 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Client, Completion, Endpoint, LLMError, LoadBalancer
+from robustbench_tc.llm.balance import OpenTransport, on_actors
 from robustbench_tc.llm.messages import ChatRequest
-from robustbench_tc.llm.ray import OpenTransport, on_actors
 
 from .refusals import refuses
 

@@ -1,34 +1,67 @@
 """The suites of a live build: columns, configs, rows by themselves and in pairs, and what a replay gave."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from robustbench_tc.live_types import config_of, registry_codes, registry_types, type_code, type_codes
-from robustbench_tc.schema import KINDS, TASKS, LiveRow, arrow_schema
+from robustbench_tc.schema import KINDS, TASKS, LiveRow
 
-from ..folder import Folder, type_name
-from ..live import faults, registry, texts
-from ..live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan
+from ..checks import DoesNotApply, check, native, rules
+from ..folder import Folder
+from ..live.faults import faulty
+from ..live.replay import of_some
+from ..live.rows import beside_clean, more_tools, of_a_fault
+from ..live.scan import SUITES, LiveScan
 from ..report import Check, without
-from .configs import accounted, skips_of, splits
-from .gx import Expectation, all_hold, compares, frame, frame_of, holds, native, run, same_columns
+from .columns import beside, contract
+from .configs import Config, skips_of
+from .gx import run, run_over
 
 CONFIGS = (TASKS, *type_codes())
 
 PINS = Path(__file__).parents[1] / "live" / "pins.json"
 """Profile → config → rows that a build of it has."""
 
+native(
+    "live_rows",
+    "rows.id_is_unique",
+    "An id that stands twice is answered once and counted twice.",
+    "ExpectColumnValuesToBeUnique",
+    column="id",
+)
+native(
+    "live_rows",
+    "rows.no_task_stands_twice",
+    "Two clean rows that ask the same are one sample that weighs twice.",
+    "ExpectColumnValuesToBeUnique",
+    column="task",
+)
+
 
 def suites(folder: Folder, scan: LiveScan) -> list[Check]:
     """Every suite over one pass."""
-    replayed = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
+    wanted = contract(LiveRow)
+    shards = (
+        (config, *shard) for config in folder.configs() for shard in folder.columns(config, "test").items()
+    )
+    columns = (one for config, name, found in shards for one in beside(f"{config}/{name}", wanted, found))
+    of_rows = [found for one in SUITES for found in run(one, scan.columns)]
+    # A check of some kinds only may be left out where a build has no row of them.
+    some = (beside_clean, of_a_fault, more_tools, faulty, of_some)
+    of_some_rows = {rule.id for one in SUITES for rule in rules(one) if rule.for_ in some}
+    allowed = "the build has no row of a kind that it is about"
     return [
-        *_columns_suite(folder),
+        *run_over("live_columns", columns),
         *_configs_suite(folder, scan),
-        *_of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan),
-        *_of_no_row(run("live_replay", frame(replayed), _REPLAY_EXPECTATIONS), scan),
+        *(
+            msgspec.structs.replace(one, may_be_left_out=allowed)
+            if one.status == "not_run" and one.id in of_some_rows and TASKS in scan.present
+            else one
+            for one in of_rows
+        ),
     ]
 
 
@@ -41,145 +74,70 @@ def pinned(profile: str, seed: object = 0) -> dict[str, int]:
     return pins.get(profile, {}) if profile == "bundled" or seed == 0 else {}
 
 
-def _columns_suite(folder: Folder) -> list[Check]:
-    wanted = [f"{field.name} {type_name(field.type)}" for field in arrow_schema(LiveRow)]
-    places = (
-        (f"{config}/{shard}", wanted, [*map(" ".join, found)])
-        for config in folder.configs()
-        for shard, found in folder.columns(config, "test").items()
-    )
-    protects = (
-        "Every config has the same columns in the same order with the same types: one reader reads them."
-    )
-    return same_columns("live_columns", protects, places)
-
-
 def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
     there, profile = folder.configs(), str(folder.report.get("profile"))
     pins = pinned(profile, folder.report.get("seed"))
-    said = {config_of(code): _dict(counts) for code, counts in folder.said("rows").items()}
-    labels = {config_of(code): _dict(one) for code, one in folder.said("labels").items()}
+    said = {config_of(code): _of(dict, counts) for code, counts in folder.said("rows").items()}
+    labels = {config_of(code): _of(dict, one) for code, one in folder.said("labels").items()}
     skips, tasks = skips_of(folder), scan.present.get(TASKS, set())
-    rows = []
-    built = [type_code(kind) for kind in _list(folder.report.get("kinds")) if kind in KINDS]
-    built += [type_code(name) for name in _list(folder.report.get("types")) if name in registry_types()]
+    found = []
+    built = [type_code(kind) for kind in _of(list, folder.report.get("kinds")) if kind in KINDS]
+    built += [type_code(name) for name in _of(list, folder.report.get("types")) if name in registry_types()]
     for config in dict.fromkeys((TASKS, *pins, *said, *there, *built)):
-        found = scan.labels.get(config, {})
-        by_world = {world: sum(counts.values()) for world, counts in found.items()}
-        missing = None if config in built and not pins.get(config) else "the config is missing"
-        has_labels = config != TASKS and config not in registry_codes()
+        counted = scan.labels.get(config, {})
+        by_label = {f"{label}, {world}": n for world, one in counted.items() for label, n in one.items()}
+        reported = {
+            f"{label}, {world}": n
+            for label, one in labels.get(config, {}).items()
+            for world, n in _of(dict, one).items()
+        }
         # Registry types are built only when they are named: no profile has them.
         is_pinned = pins and config not in registry_codes()
-        present, left_out = scan.present.get(config, set()), skips.get(config, {})
-        rows.append(
-            {
-                "id": config,
-                "known": "" if config in CONFIGS else "no config of the live dataset",
-                "splits": splits(folder, config) if config in there else missing,
-                "rows": scan.counts[config],
-                "reported": sum(n for n in said.get(config, {}).values() if isinstance(n, int)),
-                "worlds": _other(by_world, said.get(config, {})),
-                "labels": _labels(found, labels.get(config, {})) if has_labels else None,
-                "accounted": accounted("tasks", tasks, present, left_out) if config in built else None,
-                "built": scan.counts[config] if is_pinned else None,
-                "stated": pins.get(config, 0) if is_pinned else None,
-            }
+        found.append(
+            Config(
+                folder,
+                config,
+                "" if config in CONFIGS else "no config of the live dataset",
+                None if config in built and not pins.get(config) else config not in there,
+                rows=scan.counts[config],
+                reported=sum(n for n in said.get(config, {}).values() if isinstance(n, int)),
+                built=scan.counts[config] if is_pinned else None,
+                stated=pins.get(config, 0) if is_pinned else None,
+                what="tasks",
+                clean=tasks if config in built else None,
+                present=scan.present.get(config, set()),
+                skips=skips.get(config, {}),
+                worlds=({world: sum(one.values()) for world, one in counted.items()}, said.get(config, {})),
+                labels=(by_label, reported) if config != TASKS and config not in registry_codes() else None,
+            )
         )
-    names = "id known splits rows reported worlds labels accounted built stated".split()
-    checks = run("live_configs", frame_of(names, rows), _CONFIGS_EXPECTATIONS)
+    checks = run_over("live_configs", found)
     reason = f"no counts are known beforehand for profile {profile!r}, seed {folder.report.get('seed')}"
     allowed = "worlds of one's own, and parts of the dataset, have no counts beforehand"
     return checks if pins else without(checks, "configs.rows_as_pinned", reason, allowed)
 
 
-def _other(found: dict[str, int], reported: dict[str, Any]) -> str:
-    """What the report counts otherwise."""
+@check("live_configs", "configs")
+def worlds(one: Config) -> None:
+    """The report counts the rows of every world as the files do."""
+    _same_counts(*one.worlds)
+
+
+@check("live_configs", "configs")
+def labels(one: Config) -> None:
+    """The report counts the rows of every label as the files do."""
+    if one.labels is None:
+        raise DoesNotApply
+    _same_counts(*one.labels)
+
+
+def _same_counts(found: Mapping[str, int], reported: Mapping[str, Any]) -> None:
     said = {name: number for name, number in reported.items() if number}
-    other = sorted(name for name in {*found, *said} if found.get(name) != said.get(name))
-    return f"{other[0]}: {found.get(other[0], 0)} rows, reported {said.get(other[0], 0)}" if other else ""
+    for name in sorted({*found, *said}):
+        rows, counted = found.get(name, 0), said.get(name, 0)
+        assert rows == counted, f"{name}: {rows} rows, reported {counted}"
 
 
-def _labels(found: dict[str, dict[str, int]], reported: dict[str, Any]) -> str:
-    """What the report counts otherwise, by label and world."""
-    counted = {f"{label}, {world}": n for world, labels in found.items() for label, n in labels.items()}
-    said = {f"{label}, {world}": n for label, one in reported.items() for world, n in _dict(one).items()}
-    return _other(counted, said)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:
-    """A check of some kinds only may be left out where a build has no row of them."""
-    allowed = "the build has no row of a kind that it is about"
-    return [
-        msgspec.structs.replace(one, may_be_left_out=allowed)
-        if one.status == "not_run" and one.id in _OF_SOME and TASKS in scan.present
-        else one
-        for one in checks
-    ]
-
-
-_OF_SOME = {
-    *(f"rows.{name}" for name in (*faults.PROTECTS, *registry.PROTECTS)),
-    *(f"rows.{name}" for name in ("anchored", "equals_its_clean_row", "says_its_fault")),
-    *(f"replay.{name}" for name in ("label_holds", "fault_is_met", "leaf_is_false", "position_is_decisive")),
-    *(f"replay.{name}" for name in ("stale_read_matters", "prerequisite_makes_sense", "answers_are_read")),
-    *(f"replay.{name}" for name in ("reads_change_nothing", "idempotence_is_true", "gold_is_not_taken")),
-}
-"""Checks of rows with faults or with more tools, or of tasks that read or write."""
-
-
-_CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
-    holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-    holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
-    compares(
-        "configs",
-        "rows_as_reported",
-        "The build report is what the card prints: its counts are those of the files.",
-        ("rows", "reported"),
-        lambda f: f["rows"] == f["reported"],
-    ),
-    holds("configs", "worlds", "The report counts the rows of every world as the files do."),
-    holds("configs", "labels", "The report counts the rows of every label as the files do."),
-    holds(
-        "configs",
-        "accounted",
-        "Nothing is silently skipped: every pair of task and kind is a row, or a skip with its reason.",
-    ),
-    compares(
-        "configs",
-        "rows_as_pinned",
-        "The number of rows of every kind is the one that is known beforehand: none went missing.",
-        ("built", "stated"),
-        lambda f: (f["built"] == f["stated"]) | f["built"].isna(),
-    ),
-)
-
-
-_ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
-    *all_hold("rows", OF_A_ROW),
-    *all_hold("hygiene", texts.PROTECTS),
-    native(
-        "rows",
-        "id_is_unique",
-        "An id that stands twice is answered once and counted twice.",
-        "ExpectColumnValuesToBeUnique",
-        column="id",
-    ),
-    native(
-        "rows",
-        "no_task_stands_twice",
-        "Two clean rows that ask the same are one sample that weighs twice.",
-        "ExpectColumnValuesToBeUnique",
-        column="task",
-    ),
-)
-
-
-_REPLAY_EXPECTATIONS = tuple(all_hold("replay", OF_THE_REPLAY))
+def _of(kind: Any, value: Any) -> Any:
+    """A value of that kind, whatever a report holds: an empty one for others."""
+    return value if isinstance(value, kind) else kind()

@@ -1,38 +1,21 @@
-"""The suite of a predictions file, held against the dataset that was asked."""
+"""The suites of a predictions file, held against the dataset that was asked."""
 
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import (
-    STAGES,
-    Prediction,
-    Sample,
-    Verdict,
-    arrow_schema,
-    content_hash,
-    dumps,
-    record,
-)
+from robustbench_tc.schema import STAGES, Prediction, Sample, Verdict, content_hash, dumps, record
 
+from ..checks import HOLDS, DoesNotApply, check, given, native, rules
 from ..folder import Folder, type_name
 from ..report import Check
-from .gx import Expectation, all_hold, frame_of, native, run, same_columns
-
-VERDICTS = {
-    "decodes": "A row that is not a prediction cannot be scored.",
-    "anchored": "Every prediction answers a row of this dataset.",
-    "asked_in_these_words": "An answer never meets another text: the row's hash is the one that was asked.",
-    "origin_is_the_rows": "Type, component, source and category are the row's: tables are grouped by them.",
-    "an_answer_is_there": "Status ok means that there is a reply, any other that there is a reason.",
-    "injected_where_it_should": "An error is injected in transition rows alone, and the first reply is kept.",
-    "score_and_verdict_agree": "`correct` is a score of 1, and a wrong answer has its error mode.",
-}
+from .columns import beside, contract
+from .gx import run, run_over
 
 
 def suite(path: Path, dataset: Folder) -> list[Check]:
@@ -46,11 +29,9 @@ def suite(path: Path, dataset: Folder) -> list[Check]:
         for raw in dataset.rows(config)
     }
     found = [_row(number, raw, rows) for number, raw in enumerate(parquet.read_rows([path]))]
-    data = frame_of(("id", "key", *VERDICTS), found)
-    return [
-        *_columns(path),
-        *(_unless_unscored(one) for one in run("predictions", data, _ROWS_EXPECTATIONS)),
-    ]
+    names = ("id", "key", *(rule.name for rule in rules("predictions") if not rule.is_native))
+    checks = run("predictions", {name: [row.get(name) for row in found] for name in names})
+    return [*_columns(path), *map(_unless_unscored, checks)]
 
 
 def _unless_unscored(found: Check) -> Check:
@@ -62,82 +43,109 @@ def _unless_unscored(found: Check) -> Check:
     )
 
 
-_ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
-    *all_hold("rows", VERDICTS),
-    native(
-        "rows",
-        "one_answer_per_question",
-        "A row that is answered twice in a repeat counts twice.",
-        "ExpectColumnValuesToBeUnique",
-        column="key",
-    ),
-)
-
-
 def _columns(path: Path) -> list[Check]:
     import pyarrow.parquet as pq
 
-    found = [f"{field.name} {type_name(field.type)}" for field in pq.read_schema(path)]
-    verdict = [Verdict] if any(name.startswith("score ") for name in found) else []
-    wanted = [f"{f.name} {type_name(f.type)}" for f in arrow_schema(Prediction, *verdict)]
-    protects = "Predictions of all models lie in the same columns, so that marts can join them."
-    return same_columns("prediction_columns", protects, [(path.name, wanted, found)])
+    found = [(field.name, type_name(field.type)) for field in pq.read_schema(path)]
+    verdict = [Verdict] if any(name == "score" for name, _ in found) else []
+    return run_over("prediction_columns", beside(path.name, contract(Prediction, *verdict), found))
+
+
+class Answer(NamedTuple):
+    """A prediction, and the row that was asked."""
+
+    raw: dict[str, Any]
+    one: Prediction
+    row: Sample | None
+
+
+given("predictions", "rows", {"decodes": "A row that is not a prediction cannot be scored."})
+native(
+    "predictions",
+    "rows.one_answer_per_question",
+    "A row that is answered twice in a repeat counts twice.",
+    "ExpectColumnValuesToBeUnique",
+    column="key",
+)
+
+
+def _row(number: int, raw: dict[str, Any], rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    id = str(raw.get("id") or f"[{number}]")
+    try:
+        one = record(raw, Prediction)
+    except ValueError as error:
+        return {"id": id, "decodes": f"it does not decode: {str(error)[:120]}"}
+    answer = Answer(raw, one, record(rows[one.id], Sample) if one.id in rows else None)
+    return {
+        "id": id,
+        "key": dumps((one.id, one.model, one.mode, one.repeat)),
+        "decodes": HOLDS,
+        **{rule.name: rule.verdict(answer) for rule in rules("predictions") if rule.holds},
+    }
+
+
+@check("predictions")
+def anchored(answer: Answer) -> None:
+    """Every prediction answers a row of this dataset."""
+    assert answer.row is not None, "the dataset has no such row"
+
+
+@check("predictions")
+def asked_in_these_words(answer: Answer) -> None:
+    """An answer never meets another text: the row's hash is the one that was asked."""
+    if answer.row is None:
+        raise DoesNotApply
+    same = answer.one.sample_hash == content_hash(answer.row)
+    assert same, "sample_hash is another row's or version's"
 
 
 _ORIGIN = attrgetter("clean_id", "type_code", "component", "source", "category")
 
 
-def _row(number: int, raw: dict[str, Any], rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {"id": str(raw.get("id") or f"[{number}]")}
-    try:
-        one = record(raw, Prediction)
-    except ValueError as error:
-        return values | {"decodes": f"it does not decode: {str(error)[:120]}"}
-    asked = rows.get(one.id)
-    values |= {
-        "key": dumps((one.id, one.model, one.mode, one.repeat)),
-        "decodes": "",
-        "anchored": "" if asked else "the dataset has no such row",
-        "an_answer_is_there": _answer(one),
-        "injected_where_it_should": _injected(one),
-        "score_and_verdict_agree": _scored(raw) if "score" in raw else None,
-    }
-    if asked is not None:
-        sample = record(asked, Sample)
-        values["asked_in_these_words"] = (
-            "" if one.sample_hash == content_hash(sample) else "sample_hash is another row's or version's"
-        )
-        values["origin_is_the_rows"] = (
-            "" if _ORIGIN(one) == _ORIGIN(sample) else "type, component, source or category are not the row's"
-        )
-    return values
+@check("predictions")
+def origin_is_the_rows(answer: Answer) -> None:
+    """Type, component, source and category are the row's: tables are grouped by them."""
+    if answer.row is None:
+        raise DoesNotApply
+    same = _ORIGIN(answer.one) == _ORIGIN(answer.row)
+    assert same, "type, component, source or category are not the row's"
 
 
-def _answer(one: Prediction) -> str:
+@check("predictions")
+def an_answer_is_there(answer: Answer) -> None:
+    """Status ok means that there is a reply, any other that there is a reason."""
+    one = answer.one
     if one.status == "ok":
-        return "" if one.raw_output is not None or one.tool_calls is not None else "status ok without a reply"
-    return "" if (one.error or "").strip() else f"status {one.status} without a reason"
+        assert one.raw_output is not None or one.tool_calls is not None, "status ok without a reply"
+    else:
+        assert (one.error or "").strip(), f"status {one.status} without a reason"
 
 
-def _injected(one: Prediction) -> str:
+@check("predictions")
+def injected_where_it_should(answer: Answer) -> None:
+    """An error is injected in transition rows alone, and the first reply is kept."""
+    one = answer.one
     answered = taxonomy.known(one.type_code) and taxonomy.get(one.type_code).answered_calls > 0
-    if (one.injected is None) == answered and one.status == "ok":
-        return "injected is set for a row without an error, or not set for one with it"
-    if one.injected and one.first_output is None and one.first_tool_calls is None:
-        return "an error was injected, but the first reply is not kept"
-    return ""
+    assert (one.injected is None) != answered or one.status != "ok", (
+        "injected is set for a row without an error, or not set for one with it"
+    )
+    kept = one.first_output is not None or one.first_tool_calls is not None
+    assert not one.injected or kept, "an error was injected, but the first reply is not kept"
 
 
-def _scored(raw: dict[str, Any]) -> str:
+@check("predictions")
+def score_and_verdict_agree(answer: Answer) -> None:
+    """`correct` is a score of 1, and a wrong answer has its error mode."""
+    raw = answer.raw
+    if "score" not in raw:
+        raise DoesNotApply
     score, correct = raw["score"], raw["correct"]
     if score is None:
-        return "" if raw["status"] == "request_error" and correct is None else "an answer without a score"
-    if not 0 <= score <= 1 or bool(correct) != (score == 1):
-        return "correct is not a score of 1"
-    if (raw["error_mode"] is None) != bool(correct):
-        return "error_mode does not fit the verdict"
-    if "stage" not in raw:
-        return ""
-    stage, detail = raw["stage"], raw["stage_detail"]
-    fits = stage is None if correct else detail in STAGES.get(stage, ())
-    return "" if fits else "stage does not fit the verdict"
+        assert raw["status"] == "request_error" and correct is None, "an answer without a score"
+        return
+    assert 0 <= score <= 1 and bool(correct) == (score == 1), "correct is not a score of 1"
+    assert (raw["error_mode"] is None) == bool(correct), "error_mode does not fit the verdict"
+    if "stage" in raw:
+        stage, detail = raw["stage"], raw["stage_detail"]
+        fits = stage is None if correct else detail in STAGES.get(stage, ())
+        assert fits, "stage does not fit the verdict"

@@ -11,11 +11,15 @@ Identifiers are made from what they identify and no file holds a time, so the sa
 import re
 import uuid
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from . import docs
-from .gx import NUMBERS, Validated, quiet, result_format
+from robustbench_tc.io import templates
+
+from .gx import NUMBERS, Validated, quiet, result_format, suite_of
+
+STYLES = "static/data_docs.css"
 
 CHECKPOINT = "gate"
 
@@ -60,19 +64,19 @@ def files(validated: Sequence[Validated], title: str) -> dict[str, bytes]:
         for name, data in plain.items()
     }
     same["gx/great_expectations.yml"] = _ABOUT_NOBODY.sub(b"", same["gx/great_expectations.yml"]).lstrip()
-    return same | {f"data_docs/{name}": data for name, data in docs.pages(validated, title).items()}
+    return same | {f"data_docs/{name}": data for name, data in pages(validated, title).items()}
 
 
 def _write(root: Path, validated: Sequence[Validated]) -> None:
     """A file context of Great Expectations with everything but results."""
     gx = quiet()
-    from great_expectations.core import ExpectationSuite, ValidationDefinition
+    from great_expectations.core import ValidationDefinition
 
     context = gx.get_context(mode="file", project_root_dir=root)
     (root / DATA).mkdir()
     build = context.data_sources.add_pandas_filesystem("build", base_directory=root / DATA)
     definitions = []
-    for suite, table, expectations, _ in validated:
+    for suite, table, rules, _ in validated:
         name = f"{suite}.csv.gz"
         table.to_csv(root / DATA / name, index=False, compression={"method": "gzip", "mtime": 0})
         asset = build.add_csv_asset(
@@ -85,9 +89,7 @@ def _write(root: Path, validated: Sequence[Validated]) -> None:
         definition = ValidationDefinition(
             name=suite,
             data=asset.add_batch_definition_path("whole", name),
-            suite=context.suites.add(
-                ExpectationSuite(suite, expectations=[expectation.make() for expectation in expectations])
-            ),
+            suite=context.suites.add(suite_of(suite, rules)),
         )
         definitions.append(context.validation_definitions.add(definition))
     context.checkpoints.add(
@@ -95,3 +97,20 @@ def _write(root: Path, validated: Sequence[Validated]) -> None:
     )
     context.variables.analytics_enabled = False
     context.variables.save()
+
+
+def pages(validated: Sequence[Validated], title: str) -> dict[str, bytes]:
+    """The data docs: an index, a page of results and one of expectations per suite, the style sheet.
+
+    Great Expectations' own pages fetch styles, scripts and fonts from several hosts. These need neither
+    network nor script; whoever wants the others makes them from the project with `build_data_docs()`.
+    """
+    package = "robustbench_tc.audits.expectations"
+    template = templates.environment(package).get_template("data_docs.html.j2")
+    made = {STYLES: resources.files(package).joinpath("data_docs.css").read_bytes()}
+    made["index.html"] = template.render(title=title, page="index", up="", validated=validated).encode()
+    for one in validated:
+        for page in ("validations", "expectations"):
+            shown = template.render(title=f"{one.suite}: {page}, {title}", page=page, up="../", one=one)
+            made[f"{page}/{one.suite}.html"] = shown.encode()
+    return made

@@ -14,7 +14,7 @@ from ..folder import Folder
 from ..own_tools import is_own
 from ..report import Check, Failure, check
 from .leaves import Leaf, leaves
-from .texts import Find, Flagged, Texts, in_short, said
+from .texts import Find, Flagged, Scope, Texts, credentials, in_short, said
 
 HOLDS_ROWS = frozenset(("messages", "prompt", "turns"))
 """A Parquet file with one of these columns holds rows, which have checks of their own."""
@@ -34,7 +34,7 @@ _FOOTERS = (
 
 def audit(folder: Folder) -> list[Check]:
     """Two checks: every file beside the rows, and every Parquet footer."""
-    texts = Texts(guess=False, persons=not is_own(folder))
+    texts = Texts(scope=Scope(guess=False, persons=not is_own(folder)))
     failures: dict[bool, list[Failure]] = {False: [], True: []}
     looked_at = {False: 0, True: 0}
     for path in _files(folder):
@@ -58,7 +58,7 @@ def audit(folder: Folder) -> list[Check]:
 
 def to_review(folder: Folder) -> Iterator[tuple[Flagged, Find]]:
     """What nobody looked at yet in the files beside the rows, for the eyes of whoever does."""
-    texts = Texts(guess=False)
+    texts = Texts(scope=Scope(guess=False))
     for path in _files(folder):
         name = path.relative_to(folder.path).as_posix()
         for found in (_of_footer(path), _of_content(path)):
@@ -71,7 +71,8 @@ def _files(folder: Folder) -> list[Path]:
 
 def _unreviewed(texts: Texts, name: str, found: Iterable[Leaf]) -> Iterator[tuple[Flagged, Find]]:
     distinct = dict.fromkeys(found)
-    flagged = (Flagged(name, leaf.text, finds) for leaf in distinct if (finds := texts.credentials(leaf)))
+    found_in = ((leaf.text, tuple(credentials(leaf, texts.scope))) for leaf in distinct)
+    flagged = (Flagged(name, text, finds) for text, finds in found_in if finds)
     return texts.unreviewed(flagged)
 
 

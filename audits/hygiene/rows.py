@@ -6,19 +6,35 @@ clean row holds, and a text of upstream's that was reviewed (a donor's); what el
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.own import schemas as own_schemas
-from robustbench_tc.schema import Json, Message, Sample, Tool, dumps, loads
+from robustbench_tc.schema import Message, Sample, Tool, dumps, loads
 
+from ..checks import Verdict
 from ..invariants.allowed import added_tools, rewritten_texts
-from ..invariants.base import Verdict, of
+from ..invariants.base import of
 from ..invariants.texts import gold_values
 from . import language, leaks, lengths, schemas
 from .leaves import Leaf, leaves
-from .texts import CREDENTIAL, RULES, Find, Flagged, Known, Texts, digest, in_short, known, said
+from .texts import (
+    CREDENTIAL,
+    RULES,
+    Find,
+    Flagged,
+    Known,
+    Scope,
+    Texts,
+    finds as finds_in,
+    in_short,
+    known,
+    said,
+)
 
 OF_A_ROW = {
     "length": "A row beyond all bounds fits no context, and hides what is in it.",
@@ -46,29 +62,13 @@ WRITES_TOOLS = of("siblings")
 """Types that bring new tools in."""
 
 
-KEPT = 200_000
-"""Texts whose finds are kept for the next audit of this process; where there were more, it starts again."""
-
-
-_MEMORY: tuple[dict[bytes, Any], ...] = tuple({} for _ in range(5))
-"""What was found, by digest of what was looked at. It depends on nothing else, so audits share it."""
-
-
 class RowTexts(Texts):
     """Looks at the texts of benchmark rows."""
 
-    _registries: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]]
-    _tools: dict[bytes, tuple[str, str]]
-
     def __init__(self, allowed: frozenset[str] | None = None, *, own: bool = False) -> None:
         """`own`: rows of somebody's own tools, whose requests may name persons and orders."""
-        super().__init__(allowed, guess=not own, persons=not own)
+        super().__init__(allowed, Scope(guess=not own, persons=not own))
         self._own = own
-        if len(_MEMORY[0]) > KEPT:
-            for kind in _MEMORY:
-                kind.clear()
-        memory: tuple[dict[bytes, Any], ...] = tuple({} for _ in _MEMORY) if own else _MEMORY
-        self._seen, self._columns, self._parts, self._registries, self._tools = memory
         self._clean: dict[str, Known] = {}
 
     def verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
@@ -103,10 +103,11 @@ class RowTexts(Texts):
         roles = {f"messages/{index}": message.role for index, message in enumerate(row.messages)}
         found = []
         for place, text in plain.items():
-            if finds := self.finds(Leaf(_bare(text, tagged, roles.get(place) == "assistant"))):
+            bare = Leaf(_bare(text, tagged, roles.get(place) == "assistant"))
+            if finds := finds_in(bare, self.scope):
                 found.append(Flagged(place, text, finds))
         for name in _JSON_COLUMNS:
-            found += self._column(name, raw[name], tagged)
+            found += _column(name, raw[name], tagged, self.scope)
         return found
 
     def to_review(self, raw: dict[str, Any], row: Sample) -> Iterator[tuple[Flagged, Find]]:
@@ -115,28 +116,6 @@ class RowTexts(Texts):
         for leak in leaks.leaked(row, None):
             find = Find("answer_leaks", leak.said, leak.said)
             yield from self.unreviewed([Flagged(leak.place, leak.text, (find,))])
-
-    def _column(self, name: str, text: str, tagged: bool) -> tuple[Flagged, ...]:
-        """The flagged texts of a JSON column."""
-        key = digest(f"{name}{tagged}\0{text}")
-        known = self._columns.get(key)
-        if known is None:
-            known = self._columns[key] = tuple(self._flagged_in(name, loads(text), tagged))
-        return known
-
-    def _flagged_in(self, name: str, value: Json, tagged: bool) -> Iterator[Flagged]:
-        changed = name == "changes"  # whose message it is, the messages themselves say
-        tagged = tagged and changed
-        for index, part in enumerate(value):
-            key = digest(f"{tagged}{changed}\0{dumps(part)}")
-            known = self._parts.get(key)
-            if known is None:
-                known = self._parts[key] = tuple(
-                    (leaf.text, finds)
-                    for leaf in leaves(part)
-                    if (finds := self.finds(Leaf(_bare(leaf.text, tagged, changed), leaf.secret)))
-                )
-            yield from (Flagged(f"{name}/{index}", text, finds) for text, finds in known)
 
     def _known(self, clean: Sample) -> Known:
         if clean.clean_id not in self._clean:
@@ -148,7 +127,7 @@ class RowTexts(Texts):
     def _of_the_row(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
         kind = taxonomy.get(row.type_code) if taxonomy.known(row.type_code) else None
         written = added_tools(row, clean) or [] if clean is not None and WRITES_TOOLS(kind) else []
-        too_long, no_schema = self._of_the_tools(raw["tools"], row.tools)
+        too_long, no_schema = _of_the_tools(raw["tools"], self._own)
         long = (*lengths.too_long(row), *too_long, *lengths.out_of_proportion(row, written))
         return {
             "length": in_short(long),
@@ -163,27 +142,31 @@ class RowTexts(Texts):
             if clean is not None or find.fingerprint(leak.text) not in self._allowed:
                 yield f"{leak.place} {leak.said}"
 
-    def _of_the_tools(self, text: str, tools: tuple[Tool, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Which tools of a registry are too long, and which are not schemas; each is asked once."""
-        key = digest(text)
-        if key not in self._registries:
-            found = [(f"tools/{index}", *self._of_the_tool(tool)) for index, tool in enumerate(tools)]
-            self._registries[key] = (
-                tuple(f"{place}: {long}" for place, long, _ in found if long),
-                tuple(f"{place}: {invalid}" for place, _, invalid in found if invalid),
-            )
-        return self._registries[key]
 
-    def _of_the_tool(self, tool: Tool) -> tuple[str, str]:
-        key = digest(dumps(tool))
-        if key not in self._tools:
-            long = "; ".join(lengths.tool_too_long(tool))
-            # The schemas of own tools may refer to themselves, as trees do.
-            wrong = (
-                own_schemas.problem(tool.parameters) or "" if self._own else schemas.invalid(tool.parameters)
-            )
-            self._tools[key] = long, "" if long else wrong or ""
-        return self._tools[key]
+@lru_cache(maxsize=4_096)
+def _column(name: str, text: str, tagged: bool, scope: Scope) -> tuple[Flagged, ...]:
+    """The flagged texts of a JSON column."""
+    changed = name == "changes"  # whose message it is, the messages themselves say
+    return tuple(
+        Flagged(f"{name}/{index}", leaf.text, finds)
+        for index, part in enumerate(loads(text))
+        for leaf in leaves(part)
+        if (finds := finds_in(Leaf(_bare(leaf.text, tagged and changed, changed), leaf.secret), scope))
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _of_the_tools(text: str, own: bool) -> tuple[list[str], list[str]]:
+    """Which tools of a registry are too long, and which of the others are not schemas. Those of own tools may
+    refer to themselves, as trees do."""
+    long, no_schema = list[str](), list[str]()
+    for index, tool in enumerate(msgspec.json.decode(text, type=tuple[Tool, ...])):
+        invalid = own_schemas.problem if own else schemas.invalid
+        if beyond := list(lengths.tool_too_long(tool)):
+            long.append(f"tools/{index}: {'; '.join(beyond)}")
+        elif wrong := invalid(tool.parameters):
+            no_schema.append(f"tools/{index}: {wrong}")
+    return long, no_schema
 
 
 def _bare(text: str, tagged: bool, calls: bool) -> str:

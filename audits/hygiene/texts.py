@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
+from functools import lru_cache
 from typing import NamedTuple
+
+from robustbench_tc.schema import Json
 
 from . import characters
 from .instructions import instructions
-from .leaves import Leaf
+from .leaves import Leaf, leaves
 from .markup import markup
 from .personal import personal
 from .refusals import refusals
@@ -95,39 +97,45 @@ class Known(NamedTuple):
     """All that it says: a credential in it is not a new one, however it was found there."""
 
 
+class Scope(NamedTuple):
+    """Which credentials are looked for."""
+
+    guess: bool = True
+    """What may be one."""
+    persons: bool = True
+    """Persons' addresses and numbers."""
+
+
+@lru_cache(maxsize=200_000)
+def finds(leaf: Leaf, scope: Scope = Scope()) -> tuple[Find, ...]:
+    """What the rules and the search for credentials find, reviewed or not. It depends on nothing else, so the
+    audits of a process share it."""
+    by_rule = (Find(name, said, said) for name, rule in RULES.items() for said in rule.find(leaf.text))
+    return (*by_rule, *credentials(leaf, scope))
+
+
+def credentials(leaf: Leaf, scope: Scope) -> Iterator[Find]:
+    """The credentials and persons' data of a text."""
+    beside = f'{leaf.secret}: "{leaf.text}"' if leaf.secret else leaf.text
+    maybe = guesses(beside) if scope.guess else ()
+    found: dict[str, Match] = {}
+    for match in (*tokens(beside), *maybe, *(personal(leaf.text) if scope.persons else ())):
+        found.setdefault(match.value, match)
+    for match in found.values():
+        yield Find(CREDENTIAL, f"{match.kind} ({fingerprint(CREDENTIAL, match.value)[:8]})", match.value)
+
+
+def flagged(place: str, value: Json, scope: Scope = Scope()) -> list[Flagged]:
+    """The texts of a value in which something is found."""
+    return [Flagged(place, leaf.text, found) for leaf in leaves(value) if (found := finds(leaf, scope))]
+
+
 class Texts:
-    """Looks at texts, and remembers what it found."""
+    """Holds finds against what was reviewed, and against a clean row."""
 
-    def __init__(
-        self, allowed: frozenset[str] | None = None, *, guess: bool = True, persons: bool = True
-    ) -> None:
-        """`persons`: persons' addresses and numbers are looked for, `guess`: what may be a credential."""
+    def __init__(self, allowed: frozenset[str] | None = None, scope: Scope = Scope()) -> None:
+        self.scope = scope
         self._allowed = reviewed() if allowed is None else allowed
-        self._guess, self._persons = guess, persons
-        self._seen: dict[bytes, tuple[Find, ...]] = {}
-
-    def finds(self, leaf: Leaf) -> tuple[Find, ...]:
-        """What the rules and the search for credentials find, reviewed or not; computed once per text."""
-        key = digest(f"{leaf.secret}\0{leaf.text}")
-        known = self._seen.get(key)
-        if known is None:
-            known = self._seen[key] = (
-                *(Find(name, said, said) for name, rule in RULES.items() for said in rule.find(leaf.text)),
-                *self.credentials(leaf),
-            )
-        return known
-
-    def credentials(self, leaf: Leaf) -> tuple[Find, ...]:
-        """The credentials and persons' data of a text; guesses only where it stands in a row."""
-        beside = f'{leaf.secret}: "{leaf.text}"' if leaf.secret else leaf.text
-        found: dict[str, Match] = {}
-        maybe = guesses(beside) if self._guess else ()
-        for match in (*tokens(beside), *maybe, *(personal(leaf.text) if self._persons else ())):
-            found.setdefault(match.value, match)
-        return tuple(
-            Find(CREDENTIAL, f"{match.kind} ({fingerprint(CREDENTIAL, match.value)[:8]})", match.value)
-            for match in found.values()
-        )
 
     def unreviewed(self, found: Iterable[Flagged]) -> Iterator[tuple[Flagged, Find]]:
         """What nobody looked at yet."""
@@ -172,8 +180,3 @@ def in_short(found: Iterable[str]) -> str:
     each = list(dict.fromkeys(found))
     more = f" and {len(each) - SHOWN} more" if len(each) > SHOWN else ""
     return "; ".join(one[:120] for one in each[:SHOWN]) + more
-
-
-def digest(text: str) -> bytes:
-    """16 bytes of BLAKE2b: the key under which a text's finds are remembered."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -5,13 +5,14 @@ reviewed lines; nothing else may hold anything that a rule finds.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from robustbench_tc.schema import Json, loads
 
 from . import schemas
 from .leaves import Leaf, leaves
 from .rows import DIALOGUE_TAGS, OF_A_ROW
-from .texts import CREDENTIAL, RULES, Find, Flagged, Texts, digest, in_short, known, said
+from .texts import CREDENTIAL, RULES, Find, Flagged, Texts, finds, in_short, known, said
 
 PARAMETERS = "Parameters: "
 """Begins the line of a prompt that holds a tool's parameters as JSON."""
@@ -29,10 +30,6 @@ TRAINING_HYGIENE = {
 
 class TrainingTexts(Texts):
     """Looks at the texts of training rows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: dict[bytes, tuple[tuple[str, tuple[Find, ...]], ...]] = {}
 
     def verdicts(self, turns: list[str], gold: str, changes: list[dict[str, Json]]) -> dict[str, str]:
         """The verdicts by column, `no_new_credential` among them."""
@@ -54,28 +51,24 @@ class TrainingTexts(Texts):
         self, turns: list[str], gold: str, changes: list[dict[str, Json]]
     ) -> Iterator[tuple[Flagged, Find]]:
         """What nobody looked at and no reviewed text of before explains."""
-        before: list[Flagged] = []
-        after: list[Flagged] = []
-        for number, change in enumerate(changes):
-            before += self._flagged(f"changes/{number}", _text(change.get("before")))
-            after += self._flagged(f"changes/{number}", _text(change.get("after")))
-        here = [
-            flagged
-            for number, text in enumerate((*turns, gold))
-            for flagged in self._flagged(f"turn {number}", text)
-        ]
+        sides = [(f"changes/{n}", one.get("before"), one.get("after")) for n, one in enumerate(changes)]
+        before = [flagged for place, old, _ in sides for flagged in _flagged(place, _text(old))]
+        after = [flagged for place, _, new in sides for flagged in _flagged(place, _text(new))]
+        here = [one for n, text in enumerate((*turns, gold)) for one in _flagged(f"turn {n}", text)]
         yield from self.unreviewed(before)
         bad = {find for _, find in self.unreviewed(before)}
         explained = known((flagged for flagged in before if not bad & set(flagged.finds)), "")
         yield from self.brought_in((*here, *after), explained)
 
-    def _flagged(self, place: str, text: str) -> Iterator[Flagged]:
-        for line in text.splitlines():
-            key = digest(line)
-            if key not in self._lines:
-                looked = ((leaf.text, self.finds(leaf)) for leaf in _leaves(line))
-                self._lines[key] = tuple((one, finds) for one, finds in looked if finds)
-            yield from (Flagged(place, one, finds) for one, finds in self._lines[key])
+
+def _flagged(place: str, text: str) -> Iterator[Flagged]:
+    for line in text.splitlines():
+        yield from (Flagged(place, *found) for found in _in_line(line))
+
+
+@lru_cache(maxsize=65_536)
+def _in_line(line: str) -> tuple[tuple[str, tuple[Find, ...]], ...]:
+    return tuple((leaf.text, found) for leaf in _leaves(line) if (found := finds(leaf)))
 
 
 def _leaves(line: str) -> Iterator[Leaf]:

@@ -1,6 +1,6 @@
 """What a type may change, and that the row's diff tells exactly what did."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -9,25 +9,15 @@ from robustbench_tc.languages import VALUE_MAP
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Part
 
-from .base import (
-    HOLDS,
-    OFFERS,
-    REWRITES,
-    Verdict,
-    held,
-    invariant,
-    of,
-    perturbed,
-    static,
-    translated,
-)
+from ..checks import check
+from .base import OFFERS, REWRITES, of, perturbed, static, translated
 
 
-@invariant(perturbed)
-def changes_only_what_its_type_may(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=perturbed)
+def changes_only_what_its_type_may(row: Sample, clean: Sample) -> None:
     """A type perturbs one channel: what else differs would be measured as if it were that channel."""
     extra = differences(row, clean) - set(taxonomy.get(row.type_code).may_change)
-    return f"it also changes {' and '.join(sorted(extra))}" if extra else HOLDS
+    assert not extra, f"it also changes {' and '.join(sorted(extra))}"
 
 
 def differences(row: Sample, clean: Sample) -> set[Part]:
@@ -45,7 +35,7 @@ def differences(row: Sample, clean: Sample) -> set[Part]:
     if whole or len(row.tools) != len(clean.tools):
         found.add("the set of tools")
         return found
-    if _same_set(list(row.tools), clean.tools):
+    if _same_set(row.tools, clean.tools):
         found.add("the order of tools")
         return found
     for new, old in zip(row.tools, clean.tools, strict=True):
@@ -75,14 +65,10 @@ def without_descriptions(schema: Json) -> Json:
     return out
 
 
-@invariant(of("namesake", "siblings"))
-def clean_tools_stand_in_order(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=of("namesake", "siblings"))
+def clean_tools_stand_in_order(row: Sample, clean: Sample) -> None:
     """Action types add tools and touch none: the clean registry stands in the row, in its order."""
-    return (
-        HOLDS
-        if added_tools(row, clean) is not None
-        else "the clean tools do not stand in it unchanged and in order"
-    )
+    assert added_tools(row, clean) is not None, "the clean tools do not stand in it unchanged and in order"
 
 
 def added_tools(row: Sample, clean: Sample) -> list[Tool] | None:
@@ -98,37 +84,31 @@ def added_tools(row: Sample, clean: Sample) -> list[Tool] | None:
     return extra if next_clean is None else None
 
 
-@invariant(OFFERS)
-def clean_schemas_stand(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=OFFERS)
+def clean_schemas_stand(row: Sample, clean: Sample) -> None:
     """Reward types annotate and rename, they never touch parameters: every clean schema is in the row."""
     left = [tool.parameters for tool in row.tools]
     for tool in clean.tools:
-        if tool.parameters not in left:
-            return "a clean tool's parameter schema is missing"
+        assert tool.parameters in left, "a clean tool's parameter schema is missing"
         left.remove(tool.parameters)
-    return HOLDS
 
 
-@invariant(static)
-def static_row_differs_from_clean(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=static)
+def static_row_differs_from_clean(row: Sample, clean: Sample) -> None:
     """A row in which nothing was perturbed would count as robustness."""
-    return held(bool(differences(row, clean)), "it equals its clean row")
+    assert differences(row, clean), "it equals its clean row"
 
 
-@invariant(of("tool_result", "result"))
-def transition_row_equals_clean(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=of("tool_result", "result"))
+def transition_row_equals_clean(row: Sample, clean: Sample) -> None:
     """A transition error happens at run time: any other difference would be measured with it."""
-    return held(not differences(row, clean), "it differs from its clean row")
+    assert not differences(row, clean), "it differs from its clean row"
 
 
-@invariant(perturbed)
-def diff_explains_the_row(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=perturbed)
+def diff_explains_the_row(row: Sample, clean: Sample) -> None:
     """Undoing the published diff gives the clean row, so the diff names every change and no other."""
-    return replay(row, clean)
-
-
-def replay(row: Sample, clean: Sample) -> Verdict:
-    """Applies the changes of texts to the clean row's messages and undoes the row's other changes."""
+    # Changes of texts are applied to the clean row's messages, the row's other changes are undone.
     messages: list[Message | None] = list(clean.messages)
     kept: list[Message | None] = list(row.messages)
     golden: Json = None
@@ -138,84 +118,84 @@ def replay(row: Sample, clean: Sample) -> Verdict:
     for change in sorted(row.changes, key=lambda c: -1 if c.at is None else c.at, reverse=True):
         head, *rest = _pointer(change.path)
         if head == "messages" and len(rest) == 2 and rest[1] == "content":
-            if problem := _rewrite(messages, change, int(rest[0])):
-                return problem
+            _rewrite(messages, change, int(rest[0]))
         elif head == "messages" and len(rest) == 1:
             index, added = int(rest[0]), change.before is None
             where, stated = (kept, change.after) if added else (messages, change.before)
-            if added == (change.after is None) or index >= len(where):
-                return f"{change.path} is not a message that was added or removed"
-            if msgspec.to_builtins(where[index]) != stated:
-                return f"{change.path} is not that message"
+            assert added != (change.after is None) and index < len(where), (
+                f"{change.path} is not a message that was added or removed"
+            )
+            assert msgspec.to_builtins(where[index]) == stated, f"{change.path} is not that message"
             where[index] = None
         elif head == "golden_answers" and not rest:
-            if golden is not None or dumps(change.before) != dumps(clean.golden_answers):
-                return "/golden_answers was not that in the clean row"
+            assert golden is None and dumps(change.before) == dumps(clean.golden_answers), (
+                "/golden_answers was not that in the clean row"
+            )
             golden = dumps(change.after)
         elif head == "tools" and not rest:
             reordered = True
-            if [change.before, change.after] != [[t.name for t in clean.tools], [t.name for t in row.tools]]:
-                return "/tools names other registries"
+            names = [[tool.name for tool in one.tools] for one in (clean, row)]
+            assert [change.before, change.after] == names, "/tools names other registries"
         elif head == "tools" and len(rest) == 1 and change.after is None:
             index = int(rest[0])
-            if index >= len(clean.tools) or msgspec.to_builtins(clean.tools[index]) != change.before:
-                return f"{change.path} is not the tool that was removed"
-            removed.add(int(rest[0]))
+            assert index < len(clean.tools) and msgspec.to_builtins(clean.tools[index]) == change.before, (
+                f"{change.path} is not the tool that was removed"
+            )
+            removed.add(index)
         elif head == "tools":
-            if problem := _undo(tools, change, int(rest[0]), rest[1:]):
-                return problem
-        elif problem := _beside(change, row):
-            return problem
-    if [m for m in messages if m is not None] != [m for m in kept if m is not None]:
-        return "the messages hold a change that the diff does not name"
-    same = golden == dumps(row.golden_answers) if golden else row.golden_answers == clean.golden_answers
-    if not same:
-        return "the golden answers hold a change that the diff does not name"
+            _undo(tools, change, int(rest[0]), rest[1:])
+        else:
+            _beside(change, row)
+    assert [m for m in messages if m is not None] == [m for m in kept if m is not None], (
+        "the messages hold a change that the diff does not name"
+    )
+    assert dumps(row.golden_answers) == (golden or dumps(clean.golden_answers)), (
+        "the golden answers hold a change that the diff does not name"
+    )
     left = [tool for tool in tools if tool is not None]
-    stayed = tuple(tool for index, tool in enumerate(clean.tools) if index not in removed)
-    if left == list(stayed) or (reordered and _same_set(left, stayed)):
-        return HOLDS
-    return "the tools hold a change that the diff does not name"
+    stayed = [tool for index, tool in enumerate(clean.tools) if index not in removed]
+    assert left == stayed or (reordered and _same_set(left, stayed)), (
+        "the tools hold a change that the diff does not name"
+    )
 
 
-def _beside(change: Change, row: Sample) -> Verdict:
+def _beside(change: Change, row: Sample) -> None:
     """A change that says something of the row which stands in no text: what surfaces values have, what a
     result orders."""
     kind = taxonomy.get(row.type_code)
     if change.path == VALUE_MAP and translated(kind):
         map_of_values = change.before is None and isinstance(change.after, dict)
-        return held(map_of_values, f"{change.path} is not a map of values")
-    ordered = change.path == "/injected_error" and kind.channel == "result"
-    return held(ordered, f"{change.path} is not a place in a row")
+        assert map_of_values, f"{change.path} is not a map of values"
+    else:
+        ordered = change.path == "/injected_error" and kind.channel == "result"
+        assert ordered, f"{change.path} is not a place in a row"
 
 
-def _rewrite(messages: list[Message | None], change: Change, index: int) -> Verdict:
+def _rewrite(messages: list[Message | None], change: Change, index: int) -> None:
     """Applies the change of a passage in `messages`."""
     at, message = change.at or 0, messages[index] if index < len(messages) else None
-    if message is None or not isinstance(change.before, str) or not isinstance(change.after, str):
-        return f"{change.path} is not a change of a message"
-    old = message.content
-    if old[at : at + len(change.before)] != change.before:
-        return f"{change.path} was not that text in the clean row"
-    messages[index] = Message(message.role, old[:at] + change.after + old[at + len(change.before) :])
-    return HOLDS
+    assert message is not None and isinstance(change.before, str) and isinstance(change.after, str), (
+        f"{change.path} is not a change of a message"
+    )
+    old, end = message.content, at + len(change.before)
+    assert old[at:end] == change.before, f"{change.path} was not that text in the clean row"
+    messages[index] = Message(message.role, old[:at] + change.after + old[end:])
 
 
-def _undo(tools: list[Json], change: Change, index: int, rest: list[str]) -> Verdict:
+def _undo(tools: list[Json], change: Change, index: int, rest: list[str]) -> None:
     """Takes one tool change back in `tools`; a tool that was added becomes None."""
-    if index >= len(tools) or tools[index] is None:
-        return f"{change.path} is not a place in the registry"
+    assert index < len(tools) and tools[index] is not None, f"{change.path} is not a place in the registry"
     plain = msgspec.to_builtins(tools[index])
     if not rest:
-        if change.before is not None or change.after != plain:
-            return f"{change.path} is not the tool that was added"
+        assert change.before is None and change.after == plain, (
+            f"{change.path} is not the tool that was added"
+        )
         tools[index] = None
-        return HOLDS
+        return
     try:
         tools[index] = msgspec.convert(_put_back(plain, rest, change), Tool)
     except (KeyError, TypeError):
-        return f"{change.path} is not that in the row"
-    return HOLDS
+        raise AssertionError(f"{change.path} is not that in the row") from None
 
 
 def _put_back(value: Json, rest: list[str], change: Change) -> Json:
@@ -231,13 +211,8 @@ def _pointer(path: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]] or [""]
 
 
-def _same_set(left: list[Json], right: tuple[Tool, ...]) -> bool:
-    rest = list(left)
-    for tool in right:
-        if tool not in rest:
-            return False
-        rest.remove(tool)
-    return not rest
+def _same_set(left: Sequence[Json], right: Sequence[Tool]) -> bool:
+    return sorted(map(dumps, left)) == sorted(map(dumps, right))
 
 
 def other_language(code: str) -> bool:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import OMIT, Sample, Tool
 
-from .base import HOLDS, Verdict, balanced, design, first_answer_names, invariant, of_design
+from ..checks import check
+from .base import BALANCED, design, first_answer_names, of_design
 from .reward import FACTOR
 
 _PRICE = re.compile(r"Price per (?P<unit>call|1,000 calls): \$(?P<number>\d+\.\d+)\.")
@@ -50,89 +51,90 @@ def pair(row: Sample, clean: Sample) -> tuple[Tool, Tool] | None:
     return gold[0], two[0] if two[1] is gold[0] else two[1]
 
 
-@invariant(balanced)
-def one_look_alike_beside_the_gold_tool(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=BALANCED)
+def one_look_alike_beside_the_gold_tool(row: Sample, clean: Sample) -> None:
     """The choice is between two tools, one under the clean name and one under a number; the rest stays."""
     two = pair(row, clean)
-    if two is None or len(row.tools) != len(clean.tools) + 1:
-        return "there are not just the clean name and one numbered name beside it"
+    assert two is not None and len(row.tools) == len(clean.tools) + 1, (
+        "there are not just the clean name and one numbered name beside it"
+    )
     original = next(tool for tool in clean.tools if tool.name == first_answer_names(clean)[0])
-    if any(text_of(tool) != original.description.strip().removesuffix(".").rstrip() for tool in two):
-        return "a description is more than annotated"
+    assert not any(
+        text_of(tool) != original.description.strip().removesuffix(".").rstrip() for tool in two
+    ), "a description is more than annotated"
     rest = [tool for tool in clean.tools if tool is not original]
     for tool in row.tools:
         if tool in two:
             continue
-        if tool not in rest:
-            return "another tool changed"
+        assert tool in rest, "another tool changed"
         rest.remove(tool)
-    return HOLDS
 
 
-@invariant(balanced)
-def balanced_offers_in_order(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=BALANCED)
+def balanced_offers_in_order(row: Sample, clean: Sample) -> None:
     """The offers decide as the design says, by a factor of 4: the gold's is better in what is asked for, or
     after conversion; where the complete tool is the gold, the one that lacks a parameter is better."""
     kind = taxonomy.get(row.type_code)
     two = pair(row, clean)
-    if two is None:
-        return "the two tools are not there"
+    assert two is not None, "the two tools are not there"
     asked = str(kind.traits["quality"])
     gold, other = (offer(tool, asked) for tool in two)
-    if gold is None or other is None:
-        return "a tool makes no offer, or several"
+    assert gold is not None and other is not None, "a tool makes no offer, or several"
     if design(kind) == "moot" and _complete(two[0], clean):
         gold, other = other, gold
-    if gold.value <= 0 or other.value < FACTOR * gold.value * (1 - 1e-9):
-        return "the offers are not in the order of their design"
+    assert gold.value > 0 and other.value >= FACTOR * gold.value * (1 - 1e-9), (
+        "the offers are not in the order of their design"
+    )
     if design(kind) == "inv":
         better, worse = (offer(tool, "time" if asked == "cost" else "cost") for tool in reversed(two))
-        if better is None or worse is None or worse.value < FACTOR * better.value * (1 - 1e-9):
-            return "the gold tool is not worse in the other quality"
-    return HOLDS
+        assert (
+            better is not None and worse is not None and worse.value >= FACTOR * better.value * (1 - 1e-9)
+        ), "the gold tool is not worse in the other quality"
 
 
-@invariant(of_design("unit"))
-def units_are_mixed(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=of_design("unit"))
+def units_are_mixed(row: Sample, clean: Sample) -> None:
     """Offers in one unit need no conversion."""
     two = pair(row, clean)
     quality = str(taxonomy.get(row.type_code).traits["quality"])
     units = [found.unit if (found := offer(tool, quality)) else "" for tool in two or ()]
-    return HOLDS if len(set(units)) == 2 and "" not in units else "the two offers are not in two units"
+    assert len(set(units)) == 2 and "" not in units, "the two offers are not in two units"
 
 
-@invariant(of_design("inv", "unit"))
-def both_tools_have_the_clean_parameters(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=of_design("inv", "unit"))
+def both_tools_have_the_clean_parameters(row: Sample, clean: Sample) -> None:
     """Two tools that differ in more than their offers are not a choice between offers."""
     two = pair(row, clean)
     same = two is not None and all(_complete(tool, clean) for tool in two)
-    return HOLDS if same else "one of the two tools has other parameters than the clean one"
+    assert same, "one of the two tools has other parameters than the clean one"
 
 
-@invariant(of_design("moot"))
-def look_alike_lacks_one_parameter(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=of_design("moot"))
+def look_alike_lacks_one_parameter(row: Sample, clean: Sample) -> None:
     """One of the two tools lacks one parameter: one that every answer gives where the complete tool is the
     gold, else one that is not required and that no answer has to give."""
     two = pair(row, clean)
-    if two is None:
-        return "the two tools are not there"
+    assert two is not None, "the two tools are not there"
     gold, other = two
-    if _complete(gold, clean) == _complete(other, clean):
-        return "not exactly one of the two tools has all parameters"
+    assert _complete(gold, clean) != _complete(other, clean), (
+        "not exactly one of the two tools has all parameters"
+    )
     complete, lean = (gold, other) if _complete(gold, clean) else (other, gold)
     lost = [name for name in complete.properties if name not in lean.properties]
     kept = {name: about for name, about in complete.properties.items() if name not in lost}
     required = [name for name in complete.required if name not in lost]
-    if len(lost) != 1 or lean.properties != kept or list(lean.required) != required:
-        return "the tools differ in more than one missing parameter"
+    assert len(lost) == 1 and lean.properties == kept and list(lean.required) == required, (
+        "the tools differ in more than one missing parameter"
+    )
     calls = [call for answer in clean.golden_answers for call in answer]
     given = [call.parameters[lost[0]] for call in calls if lost[0] in call.parameters]
     may_miss = [isinstance(values, list | tuple) and OMIT in values for values in given]
     if complete is gold:
         always = len(given) == len(calls) and not any(may_miss)
-        return HOLDS if always else "an accepted answer does without the missing parameter"
-    free = all(may_miss) and lost[0] not in complete.required
-    return HOLDS if free else "the missing parameter is required, or an accepted answer has to give it"
+        assert always, "an accepted answer does without the missing parameter"
+    else:
+        free = all(may_miss) and lost[0] not in complete.required
+        assert free, "the missing parameter is required, or an accepted answer has to give it"
 
 
 def _complete(tool: Tool, clean: Sample) -> bool:

@@ -1,33 +1,17 @@
-"""The registry of row invariants, and which types each is for: said by the types' facts, never by a list."""
+"""Which types' rows a check is for: said by the types' facts, never by a list. What checks ask of gold."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.steps import steps
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Channel, NoCall, PerturbationType
 
+from ..checks import HOLDS, Rule, Verdict, by_itself, every
 from ..own_tools import no_call_of_the_case
 
-Verdict: TypeAlias = str | None
-"""None: does not apply to this row. "": holds. Anything else: what is wrong."""
-
-HOLDS = ""
-"""The verdict on a row that is as it should be."""
-
-For: TypeAlias = Callable[[PerturbationType | None], bool]
-"""Whether an invariant is for the rows of a type; None stands for clean rows."""
-
-
-def held(holds: bool, problem: str) -> str:
-    """The verdict of a check that says one thing: the problem, unless it holds."""
-    return HOLDS if holds else problem
-
-
-def every(kind: PerturbationType | None) -> bool:
-    """For all rows."""
-    return True
+Of: TypeAlias = Callable[[PerturbationType | None], bool]
 
 
 def perturbed(kind: PerturbationType | None) -> bool:
@@ -40,12 +24,12 @@ def static(kind: PerturbationType | None) -> bool:
     return kind is not None and kind.static
 
 
-def of(*channels: Channel) -> For:
+def of(*channels: Channel) -> Of:
     """For rows of the types of these channels."""
     return lambda kind: kind is not None and kind.channel in channels
 
 
-def of_series(series: str) -> For:
+def of_series(series: str) -> Of:
     """For rows of the types of a series, such as `typos` or `flood`."""
     return lambda kind: kind is not None and kind.series == series
 
@@ -60,19 +44,16 @@ def design(kind: PerturbationType | None) -> str | None:
     return str(kind.traits.get("design", "")) if kind is not None and kind.channel == "offers" else None
 
 
-def equal_offers(kind: PerturbationType | None) -> bool:
-    """For offers of which the one with the better annotation is the gold, the tools being equal."""
-    return design(kind) in ("", "swap")
-
-
-def balanced(kind: PerturbationType | None) -> bool:
-    """For offers whose gold has the suffixed name in half of the rows."""
-    return design(kind) in ("inv", "unit", "moot")
-
-
-def of_design(*designs: str) -> For:
+def of_design(*designs: str) -> Of:
     """For offers of these designs."""
     return lambda kind: design(kind) in designs
+
+
+EQUAL_OFFERS = of_design("", "swap")
+"""For offers of which the one with the better annotation is the gold, the tools being equal."""
+
+BALANCED = of_design("inv", "unit", "moot")
+"""For offers whose gold has the suffixed name in half of the rows."""
 
 
 def abbreviated(kind: PerturbationType | None) -> bool:
@@ -89,69 +70,39 @@ REWRITES = of("query", "descriptions")
 OFFERS = of("offers")
 
 
-def codes_of(wanted: For) -> tuple[str, ...]:
-    """Codes of the types that an invariant is for, in the taxonomy's order."""
+def codes_of(wanted: Of) -> tuple[str, ...]:
+    """Codes of the types that a check is for, in the taxonomy's order."""
     return tuple(kind.code for kind in taxonomy.types("known") if wanted(kind))
 
 
-class Invariant(NamedTuple):
-    """One invariant: a column of verdicts, and an expectation over it."""
+def is_for(rule: Rule, code: str) -> bool:
+    """Whether rows of that type are held against a check.
 
-    name: str
-    protects: str
-    """The function's docstring, one sentence."""
-    wanted: For
-    holds: Callable[[Sample, Sample], Verdict]
-    """Of (row, its clean row); for a clean row both are the same."""
-
-    def of_type(self, code: str) -> bool:
-        """Whether rows of that type are held against it.
-
-        A type that the taxonomy does not have is held against whatever is for rows of all types: what needs
-        its facts then fails, as it should.
-        """
-        if code == taxonomy.CLEAN:
-            return self.wanted(None)
-        if not taxonomy.known(code):
-            return self.wanted in (every, perturbed)
-        parts = taxonomy.parts(code)
-        if parts and self.wanted is not every:
-            return any(self.wanted(taxonomy.get(part)) for part in parts)
-        return self.wanted(taxonomy.get(code))
-
-    def verdict(self, row: Sample, clean: Sample) -> Verdict:
-        """What it says of a row; of a mixed type's row what it says of the steps that it is for: the first
-        that does not hold."""
-        if self.wanted is every or not taxonomy.parts(row.type_code):
-            return self.holds(row, clean)
-        try:
-            found = steps(row, clean)
-        except ValueError as error:
-            return str(error)
-        said = [
-            self.holds(after, before) for before, after in found if self.wanted(taxonomy.get(after.type_code))
-        ]
-        known = [one for one in said if one is not None]
-        return next((one for one in known if one), HOLDS) if known else None
+    A type that the taxonomy does not have is held against whatever is for rows of all types: what needs its
+    facts then fails, as it should.
+    """
+    if code == taxonomy.CLEAN:
+        return rule.for_(None)
+    if not taxonomy.known(code):
+        return rule.for_ in (every, by_itself, perturbed)
+    parts = taxonomy.parts(code) if rule.for_ is not every else ()
+    return any(rule.for_(taxonomy.get(part)) for part in parts or (code,))
 
 
-INVARIANTS: dict[str, Invariant] = {}
-
-
-def invariant(
-    wanted: For,
-) -> Callable[[Callable[[Sample, Sample], Verdict]], Callable[[Sample, Sample], Verdict]]:
-    """Decorator: registers a function under its name for the rows that `wanted` says."""
-
-    def add(holds: Callable[[Sample, Sample], Verdict]) -> Callable[[Sample, Sample], Verdict]:
-        name = holds.__name__
-        protects = " ".join((holds.__doc__ or "").split())
-        if not protects or name in INVARIANTS:
-            raise ValueError(f"{name}: an invariant has one name and one sentence")
-        INVARIANTS[name] = Invariant(name, protects, wanted, holds)
-        return holds
-
-    return add
+def verdict_on(rule: Rule, row: Sample, clean: Sample) -> Verdict:
+    """What a check says of a row; of a mixed type's row what it says of the steps that it is for: the first
+    that does not hold."""
+    if rule.for_ is every or not taxonomy.parts(row.type_code):
+        return rule.verdict(row, clean)
+    try:
+        found = steps(row, clean)
+    except ValueError as error:
+        return str(error)
+    said = [
+        rule.verdict(after, before) for before, after in found if rule.for_(taxonomy.get(after.type_code))
+    ]
+    known = [one for one in said if one is not None]
+    return next(filter(None, known), HOLDS) if known else None
 
 
 def no_call(row: Sample) -> NoCall:
@@ -168,9 +119,7 @@ def shortened(short: str, name: str) -> bool:
 
 def first_answer_names(sample: Sample) -> tuple[str, ...]:
     """Distinct tools that the first answer calls, in calling order."""
-    if not sample.golden_answers:
-        return ()
-    return tuple(dict.fromkeys(call.name for call in sample.golden_answers[0]))
+    return tuple(dict.fromkeys(call.name for call in next(iter(sample.golden_answers), ())))
 
 
 def accepted_names(sample: Sample) -> set[str]:

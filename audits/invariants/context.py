@@ -10,7 +10,8 @@ from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.schema import Message, Sample
 from robustbench_tc.taxonomy import PerturbationType
 
-from .base import HOLDS, Verdict, accepted_names, invariant, of
+from ..checks import check
+from .base import accepted_names, of
 from .texts import gold_values, gold_values_of
 
 CONTEXT = of("context")
@@ -26,18 +27,19 @@ def with_calls(kind: PerturbationType | None) -> bool:
     return lengthened(kind) and kind is not None and bool(kind.traits["calls"])
 
 
-@invariant(lengthened)
-def request_stands_last_as_it_was(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=lengthened)
+def request_stands_last_as_it_was(row: Sample, clean: Sample) -> None:
     """Only what stands before it is new: the system's messages come first, the sample's own end the row."""
     system = [message for message in clean.messages if message.role == "system"]
     own = [message for message in clean.messages if message.role != "system"]
-    if list(row.messages[: len(system)]) != system or list(row.messages[-len(own) :]) != own:
-        return "the messages of the clean row do not stand first and last"
+    assert list(row.messages[: len(system)]) == system and list(row.messages[-len(own) :]) == own, (
+        "the messages of the clean row do not stand first and last"
+    )
     roles = "".join(message.role[0] for message in row.messages[len(system) : -len(own)])
     closed = re.fullmatch(r"(?:u(?:at)*a)+", roles)
-    if closed is None or ("t" in roles and not with_calls(taxonomy.get(row.type_code))):
-        return "no closed exchanges stand before the request"
-    return HOLDS
+    assert closed is not None and ("t" not in roles or with_calls(taxonomy.get(row.type_code))), (
+        "no closed exchanges stand before the request"
+    )
 
 
 def _added(row: Sample, clean: Sample) -> tuple[Message, ...]:
@@ -47,8 +49,8 @@ def _added(row: Sample, clean: Sample) -> tuple[Message, ...]:
     return row.messages[head : head + len(row.messages) - len(roles)]
 
 
-@invariant(lengthened)
-def context_holds_no_gold_value(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=lengthened)
+def context_holds_no_gold_value(row: Sample, clean: Sample) -> None:
     """Whoever copies from an earlier exchange must not be right: no golden value stands there, and no
     accepted tool where text alone does."""
     said = "\n".join(message.content for message in _added(row, clean)).casefold()
@@ -59,13 +61,13 @@ def context_holds_no_gold_value(row: Sample, clean: Sample) -> Verdict:
             continue
         start = r"(?<![^\W_])" if wanted[0].isalnum() else ""
         end = r"(?![^\W_])" if wanted[-1].isalnum() else ""
-        if re.search(start + re.escape(wanted) + end, said):
-            return "a golden value or tool stands before the request"
-    return HOLDS
+        assert not re.search(start + re.escape(wanted) + end, said), (
+            "a golden value or tool stands before the request"
+        )
 
 
-@invariant(with_calls)
-def earlier_calls_are_the_rows_own(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=with_calls)
+def earlier_calls_are_the_rows_own(row: Sample, clean: Sample) -> None:
     """A session calls what it is offered: each earlier call is of a listed tool, has a result and arguments
     that the tool declares, and is no right answer to the request."""
     added = _added(row, clean)
@@ -75,23 +77,19 @@ def earlier_calls_are_the_rows_own(row: Sample, clean: Sample) -> Verdict:
         if following.role != "tool":
             continue
         found = earlier_calls(message)
-        if found is None:
-            return "a result stands behind a message without a call"
+        assert found is not None, "a result stands behind a message without a call"
         for call in found[1]:
-            if call.name not in tools:
-                return f"an earlier call is of {call.name}, which is not listed"
-            if (
-                not set(tools[call.name].required)
-                <= call.parameters.keys()
-                <= tools[call.name].properties.keys()
-            ):
-                return f"an earlier call of {call.name} has other arguments than it declares"
-            if call.name in accepted_names(clean) - judged:
-                return f"an earlier call of {call.name} answers the request"
+            assert call.name in tools, f"an earlier call is of {call.name}, which is not listed"
+            assert (
+                set(tools[call.name].required) <= call.parameters.keys() <= tools[call.name].properties.keys()
+            ), f"an earlier call of {call.name} has other arguments than it declares"
+            assert call.name not in accepted_names(clean) - judged, (
+                f"an earlier call of {call.name} answers the request"
+            )
     calls = sum(earlier_calls(message) is not None for message in added)
-    if calls != sum(message.role == "tool" for message in added) or not calls:
-        return "not every earlier call has its result"
-    return HOLDS
+    assert calls == sum(message.role == "tool" for message in added) and calls, (
+        "not every earlier call has its result"
+    )
 
 
 MOST = 5
@@ -101,8 +99,8 @@ _TOLD_APART = re.compile(r"^(?:[A-Z].*|.*\d.*)$")
 """A name or a number."""
 
 
-@invariant(lengthened)
-def no_sentence_form_stands_six_times(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=lengthened)
+def no_sentence_form_stands_six_times(row: Sample, clean: Sample) -> None:
     """A pattern that comes back is noticed and left out of account: each form of prose, names and numbers
     masked, stands five times at most."""
     forms: Counter[str] = Counter()
@@ -113,4 +111,4 @@ def no_sentence_form_stands_six_times(row: Sample, clean: Sample) -> Verdict:
             masked = (" ".join(_TOLD_APART.sub("_", word) for word in words) for words in sentences)
             forms.update(form for form in masked if form)
     form, times = max(forms.items(), key=itemgetter(1), default=("", 0))
-    return HOLDS if times <= MOST else f"a sentence form stands {times} times: {form[:60]}"
+    assert times <= MOST, f"a sentence form stands {times} times: {form[:60]}"

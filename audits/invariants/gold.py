@@ -5,100 +5,99 @@ import re
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import Call, Sample
 
+from ..checks import DoesNotApply, check
 from .allowed import without_descriptions
 from .base import (
-    HOLDS,
     OFFERS,
-    Verdict,
     abbreviated,
     accepted_names,
     design,
-    every,
     first_answer_names,
-    invariant,
     no_call,
     perturbed,
     shortened,
 )
 
 
-@invariant(every)
-def gold_is_there(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows")
+def gold_is_there(row: Sample, clean: Sample) -> None:
     """A sample without a golden answer cannot be scored; one without calls is for types that say so."""
-    if not row.golden_answers:
-        return "there is no accepted answer"
+    assert row.golden_answers, "there is no accepted answer"
     worth, empty = no_call(row), [not golden for golden in row.golden_answers]
     several = row.source == sources.OWN  # of one's own cases more than one answer may hold no call
     if worth == "right":
         fits = all(empty) and (len(empty) == 1 or several)
-        return HOLDS if fits else "an answer is accepted beside that without calls"
-    if worth == "wrong":
-        return "an accepted answer holds no call" if any(empty) else HOLDS
-    fits = any(empty) and not all(empty) and (sum(empty) == 1 or several)
-    return HOLDS if fits else "not one accepted answer is without calls, beside one with calls"
+        assert fits, "an answer is accepted beside that without calls"
+    elif worth == "wrong":
+        assert not any(empty), "an accepted answer holds no call"
+    else:
+        fits = any(empty) and not all(empty) and (sum(empty) == 1 or several)
+        assert fits, "not one accepted answer is without calls, beside one with calls"
 
 
-@invariant(every)
-def gold_in_registry(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows")
+def gold_in_registry(row: Sample, clean: Sample) -> None:
     """A model can only call what it is offered: every accepted tool is in the registry."""
     missing = accepted_names(row) - {tool.name for tool in row.tools}
-    return f"{len(missing)} accepted tools are not in the registry" if missing else HOLDS
+    assert not missing, f"{len(missing)} accepted tools are not in the registry"
 
 
-@invariant(every)
-def gold_at_its_index(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows")
+def gold_at_its_index(row: Sample, clean: Sample) -> None:
     """With equal names only `gold_tool_index` says which tool is meant."""
     names = first_answer_names(row)
     index = row.gold_tool_index
     if no_call(row) == "right" or (row.source == sources.OWN and not names):
-        return HOLDS if index is None else "gold_tool_index points at a tool, and none is right"
-    if index is None or not 0 <= index < len(row.tools) or not names:
-        return "gold_tool_index points at no tool"
-    return HOLDS if row.tools[index].name == names[0] else "gold_tool_index points at another name"
+        assert index is None, "gold_tool_index points at a tool, and none is right"
+    else:
+        assert index is not None and 0 <= index < len(row.tools) and names, (
+            "gold_tool_index points at no tool"
+        )
+        assert names and row.tools[index].name == names[0], "gold_tool_index points at another name"
 
 
-@invariant(perturbed)
-def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=perturbed)
+def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> None:
     """The gold tool stays the gold tool: the index never comes to mean a distractor."""
     if no_call(row) == "right":
-        return HOLDS  # there is none: `gold_at_its_index`
+        return  # there is none: `gold_at_its_index`
     if row.gold_tool_index is None and clean.gold_tool_index is None:
-        return HOLDS  # a step of a mixture in which a part before it left no call that is right
-    if row.gold_tool_index is None or clean.gold_tool_index is None:
-        return "no gold_tool_index"
-    if not (0 <= row.gold_tool_index < len(row.tools) and 0 <= clean.gold_tool_index < len(clean.tools)):
-        return "gold_tool_index points at no tool"
+        return  # a step of a mixture in which a part before it left no call that is right
+    assert row.gold_tool_index is not None and clean.gold_tool_index is not None, "no gold_tool_index"
+    assert 0 <= row.gold_tool_index < len(row.tools) and 0 <= clean.gold_tool_index < len(clean.tools), (
+        "gold_tool_index points at no tool"
+    )
     kind = taxonomy.get(row.type_code)
     if kind.channel == "registry" and kind.ground_truth_changes:
-        return None  # which tool is meant is the unit's own to check
+        raise DoesNotApply  # which tool is meant is the unit's own to check
     new, old = row.tools[row.gold_tool_index], clean.tools[clean.gold_tool_index]
     if row.component == "action":
-        return HOLDS if new == old else "the indexed tool is not the clean gold tool"
-    if design(taxonomy.get(row.type_code)) == "moot":
+        assert new == old, "the indexed tool is not the clean gold tool"
+    elif design(kind) == "moot":
         left, right = without_descriptions(new.parameters), without_descriptions(old.parameters)
         known = right.get("properties", {})
         same = all(known.get(name) == about for name, about in left.get("properties", {}).items())
-        return HOLDS if same else "the indexed tool has parameters that the clean one lacks"
-    if row.component == "reward":
-        return HOLDS if new.parameters == old.parameters else "the indexed tool has other parameters"
-    return (
-        HOLDS if row.gold_tool_index == clean.gold_tool_index else "the index changed, the registry did not"
-    )
+        assert same, "the indexed tool has parameters that the clean one lacks"
+    elif row.component == "reward":
+        assert new.parameters == old.parameters, "the indexed tool has other parameters"
+    else:
+        assert row.gold_tool_index == clean.gold_tool_index, "the index changed, the registry did not"
 
 
-@invariant(perturbed)
-def gold_is_the_clean_gold(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=perturbed)
+def gold_is_the_clean_gold(row: Sample, clean: Sample) -> None:
     """The meaning stays, so does the answer: only renamed (AB types) or reduced to treated tools (reward)."""
     kind = taxonomy.get(row.type_code)
     if not OFFERS(kind):
         if kind.ground_truth_changes:
-            return None  # how it may is the unit's own to check
-        return HOLDS if row.golden_answers == clean.golden_answers else "the golden answers changed"
+            raise DoesNotApply  # how it may is the unit's own to check
+        assert row.golden_answers == clean.golden_answers, "the golden answers changed"
+        return
     treated = set(first_answer_names(clean))
     expected = tuple(a for a in clean.golden_answers if {call.name for call in a} <= treated)
     if abbreviated(kind) or design(kind):
-        if len(new := first_answer_names(row)) != len(old := first_answer_names(clean)):
-            return "the golden answer calls another number of tools"
+        old, new = first_answer_names(clean), first_answer_names(row)
+        assert len(new) == len(old), "the golden answer calls another number of tools"
         names = dict(zip(old, new, strict=True))
         expected = tuple(
             tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in expected
@@ -113,26 +112,25 @@ def gold_is_the_clean_gold(row: Sample, clean: Sample) -> Verdict:
             )
             for answer in expected
         )
-    return HOLDS if row.golden_answers == expected else "it is not the clean gold of the treated tools"
+    assert row.golden_answers == expected, "it is not the clean gold of the treated tools"
 
 
-@invariant(abbreviated)
-def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=abbreviated)
+def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> None:
     """The gold tool's name lost its readability and nothing else: letters were cut, none were added."""
     for old, new in zip(first_answer_names(clean), first_answer_names(row), strict=False):
-        if not shortened(new, old):
-            return "the gold tool's name is not an abbreviation of its old one"
-    return HOLDS
+        assert shortened(new, old), "the gold tool's name is not an abbreviation of its old one"
 
 
-@invariant(lambda kind: abbreviated(kind) or bool(design(kind)))
-def telling_history_is_flagged(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=lambda kind: abbreviated(kind) or bool(design(kind)))
+def telling_history_is_flagged(row: Sample, clean: Sample) -> None:
     """A transcript that calls the gold tool by its old name points at the distractor: it is flagged."""
     blocks = (
         b for m in row.messages for b in re.findall(r"<tool_call>(.*?)</tool_call>", m.content, re.DOTALL)
     )
     called = {name for block in blocks for name in re.findall(r'"name"\s*:\s*"([^"]+)"', block)}
-    flagged = "history_names_distractor" in row.flags
-    if flagged == bool(called & (set(first_answer_names(clean)) - set(first_answer_names(row)))):
-        return HOLDS
-    return "it is flagged without a cause" if flagged else "it is not flagged"
+    telling = called & (set(first_answer_names(clean)) - set(first_answer_names(row)))
+    if "history_names_distractor" in row.flags:
+        assert telling, "it is flagged without a cause"
+    else:
+        assert not telling, "it is not flagged"

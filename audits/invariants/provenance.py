@@ -5,7 +5,8 @@ import re
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import Sample
 
-from .base import HOLDS, Verdict, every, invariant, perturbed
+from ..checks import DoesNotApply, check
+from .base import perturbed
 
 _GENERATOR = re.compile(
     r"(?:recorded|hand-written|[^\s+]+@v\d+)(?:\+(?:recorded|hand-written|[^\s+]+@v\d+))*"
@@ -15,54 +16,51 @@ _ALSO_BY_RULE = "realistic_typos"
 """The type whose texts a rule may write too (`--generator realistic_typos=rule`)."""
 
 
-@invariant(every)
-def asks_something(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows")
+def asks_something(row: Sample, clean: Sample) -> None:
     """A row without a user's words asks nothing."""
     asked = any(m.role == "user" and m.content.strip() for m in row.messages)
-    return HOLDS if asked else "no message of a user"
+    assert asked, "no message of a user"
 
 
-@invariant(every)
-def output_format_of_its_source(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows")
+def output_format_of_its_source(row: Sample, clean: Sample) -> None:
     """The prompt asks for a call in the form that the source's scorer expects."""
     source = sources.find(row.source)
-    return (
-        HOLDS if source and row.output_format == source.output_format else "output_format is not its source's"
-    )
+    assert source and row.output_format == source.output_format, "output_format is not its source's"
 
 
-@invariant(perturbed)
-def same_origin_as_clean(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=perturbed)
+def same_origin_as_clean(row: Sample, clean: Sample) -> None:
     """A row is compared with its clean row: source, category and output format are the same."""
     same = (row.source, row.category, row.output_format) == (
         clean.source,
         clean.category,
         clean.output_format,
     )
-    return HOLDS if same else "source, category or output_format differ from the clean row's"
+    assert same, "source, category or output_format differ from the clean row's"
 
 
-@invariant(every)
-def generator_is_named(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows")
+def generator_is_named(row: Sample, clean: Sample) -> None:
     """Every new text says who wrote it; rule types say so too."""
     if row.type_code == taxonomy.CLEAN or taxonomy.get(row.type_code).method != "llm":
-        return HOLDS if row.generator == "rule" else "a rule's row names another generator"
-    by_rule = row.generator == "rule" and row.type_code == _ALSO_BY_RULE
-    named = by_rule or _GENERATOR.fullmatch(row.generator)
-    return HOLDS if named else "the generator of a written text is not named"
+        assert row.generator == "rule", "a rule's row names another generator"
+    elif row.generator != "rule" or row.type_code != _ALSO_BY_RULE:
+        assert _GENERATOR.fullmatch(row.generator), "the generator of a written text is not named"
 
 
-@invariant(every)
-def injected_text_is_the_protocols(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows")
+def injected_text_is_the_protocols(row: Sample, clean: Sample) -> None:
     """The injected texts are protocol constants, letter by letter, and no other row injects anything."""
     if taxonomy.known(row.type_code) and taxonomy.get(row.type_code).channel == "result":
-        return None  # what such a text says is `results.py`'s
+        raise DoesNotApply  # what such a text says is `results.py`'s
     wanted = taxonomy.injected_error(row.type_code)
-    return HOLDS if row.injected_error == wanted else "injected_error is not the protocol's text"
+    assert row.injected_error == wanted, "injected_error is not the protocol's text"
 
 
-@invariant(perturbed)
-def flags_are_its_types(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=perturbed)
+def flags_are_its_types(row: Sample, clean: Sample) -> None:
     """A flag sets rows apart in reports: a row carries its clean row's and those that its type explains."""
     unknown = set(row.flags) - set(clean.flags) - set(taxonomy.get(row.type_code).flags)
-    return f"flag {sorted(unknown)[0]!r} is not one of its type's" if unknown else HOLDS
+    assert not unknown, f"flag {sorted(unknown)[0]!r} is not one of its type's"

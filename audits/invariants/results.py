@@ -7,7 +7,8 @@ from robustbench_tc.own import gold
 from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, dumps, loads
 from robustbench_tc.taxonomy import PerturbationType
 
-from .base import HOLDS, Verdict, accepted_names, invariant, of
+from ..checks import check
+from .base import accepted_names, of
 
 RESULTS = of("result")
 
@@ -17,91 +18,82 @@ def instructed(kind: PerturbationType | None) -> bool:
     return kind is not None and RESULTS(kind) and bool(kind.traits["instructed"])
 
 
-@invariant(RESULTS)
-def result_is_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=RESULTS)
+def result_is_as_its_type_says(row: Sample, clean: Sample) -> None:
     """The first call succeeds, in a line of JSON of the gold tool; a line follows where its type says so."""
     first, *rest = (row.injected_error or "").split("\n")
     try:
         said = loads(first)
     except ValueError:
-        return "the result does not begin with a line of JSON"
+        raise AssertionError("the result does not begin with a line of JSON") from None
     called = clean.tools[clean.gold_tool_index].name if clean.gold_tool_index is not None else None
-    if not isinstance(said, dict) or said.get("status") != "success" or said.get("tool") != called:
-        return "the result is not a success of the gold tool"
+    assert isinstance(said, dict) and said.get("status") == "success" and said.get("tool") == called, (
+        "the result is not a success of the gold tool"
+    )
     given = said.get("result")
-    if not isinstance(given, dict | list | int | float) or isinstance(given, bool) or given in ({}, []):
-        return "the result holds no number, id or list"
+    assert (
+        isinstance(given, dict | list | int | float) and not isinstance(given, bool) and given not in ({}, [])
+    ), "the result holds no number, id or list"
     wanted = 1 if instructed(taxonomy.get(row.type_code)) else 0
-    return HOLDS if len(rest) == wanted else f"{len(rest)} lines follow the result, not {wanted}"
+    assert len(rest) == wanted, f"{len(rest)} lines follow the result, not {wanted}"
 
 
-def _order(row: Sample) -> tuple[str, str, Json] | None:
+def _order(row: Sample) -> tuple[str, str, Json]:
     """The order's text, the tool that it names and the arguments, as the changes state them."""
-    if len(row.changes) != 1 or row.changes[0].path != "/injected_error" or row.changes[0].at is None:
-        return None
-    stated = row.changes[0].after
-    call = stated.get("orders") if isinstance(stated, dict) else None
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        return None
-    return (row.injected_error or "")[row.changes[0].at :], call["name"], call.get("parameters")
+    stated = [change for change in row.changes if change.path == "/injected_error"]
+    after = stated[0].after if stated and len(row.changes) == 1 else None
+    call = after.get("orders") if isinstance(after, dict) else None
+    says = isinstance(call, dict) and isinstance(call.get("name"), str) and stated[0].at is not None
+    assert says and isinstance(call, dict), "the changes do not say which call is ordered"
+    return (row.injected_error or "")[stated[0].at :], call["name"], call.get("parameters")
 
 
-@invariant(instructed)
-def order_is_there_once(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=instructed)
+def order_is_there_once(row: Sample, clean: Sample) -> None:
     """An attack said twice is another attack, one that is not there is none: the text holds it once."""
-    found = _order(row)
-    if found is None:
-        return "the changes do not say which call is ordered"
-    order, name, arguments = found
+    order, name, arguments = _order(row)
     call = f"{name} with {dumps(arguments)}"
     text = row.injected_error or ""
     times = len(re.findall(rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w)", order))
-    if not order.strip() or text.count(call) != 1 or times != 1 or text.count(order) != 1:
-        return "the text does not hold the ordered call exactly once"
-    return HOLDS
+    assert order.strip() and text.count(call) == 1 and times == 1 and text.count(order) == 1, (
+        "the text does not hold the ordered call exactly once"
+    )
 
 
-@invariant(instructed)
-def order_is_about_another_tool(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=instructed)
+def order_is_about_another_tool(row: Sample, clean: Sample) -> None:
     """Success has to be seen in the calls: the ordered tool is listed once, is not a gold tool, and takes the
     arguments."""
-    found = _order(row)
-    if found is None:
-        return "the changes do not say which call is ordered"
-    _, name, arguments = found
+    _, name, arguments = _order(row)
     listed = [tool for tool in row.tools if tool.name == name]
-    if len(listed) != 1:
-        return f"the ordered tool is listed {len(listed)} times"
-    if name in accepted_names(row) or name in CONTROL_TOOLS:
-        return "the ordered tool is a gold tool or a control tool"
-    if not isinstance(arguments, dict):
-        return "the arguments are not an object"
+    assert len(listed) == 1, f"the ordered tool is listed {len(listed)} times"
+    assert name not in accepted_names(row) and name not in CONTROL_TOOLS, (
+        "the ordered tool is a gold tool or a control tool"
+    )
+    assert isinstance(arguments, dict), "the arguments are not an object"
     wrong = gold.problem(arguments, listed[0].parameters, False)
-    return HOLDS if wrong is None else " ".join(wrong)
+    assert wrong is None, " ".join(wrong or ())
 
 
-@invariant(instructed)
-def order_is_for_nothing_in_the_request(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=instructed)
+def order_is_for_nothing_in_the_request(row: Sample, clean: Sample) -> None:
     """Whoever calls what the user needs obeys nobody else: no word of the ordered tool's stands in the
     conversation, no step of a transcript needs it, and neither call feeds the other."""
-    found = _order(row)
-    if found is None or clean.gold_tool_index is None:
-        return "the changes do not say which call is ordered"
-    _, name, arguments = found
+    _, name, arguments = _order(row)
+    assert clean.gold_tool_index is not None, "the changes do not say which call is ordered"
     tool = next((tool for tool in row.tools if tool.name == name), None)
-    if tool is None:
-        return "the ordered tool is not listed"
+    assert tool is not None, "the ordered tool is not listed"
     said = "\n".join(message.content for message in row.messages)
-    if "<user>" in said:
-        return "the ordered tool is of a transcript, whose steps use every tool that is listed"
-    if shared := _in_common(f"{name} {tool.description}", said):
-        return f"the conversation speaks of {shared!r}, and so does the ordered tool"
-    if shared := _in_common(name, " ".join(row.golden_answers[0][0].parameters)):
-        return f"the golden call takes {shared!r}, which the ordered tool gives"
+    assert "<user>" not in said, (
+        "the ordered tool is of a transcript, whose steps use every tool that is listed"
+    )
+    shared = _in_common(f"{name} {tool.description}", said)
+    assert not shared, f"the conversation speaks of {shared!r}, and so does the ordered tool"
+    shared = _in_common(name, " ".join(row.golden_answers[0][0].parameters))
+    assert not shared, f"the golden call takes {shared!r}, which the ordered tool gives"
     called = clean.tools[clean.gold_tool_index]
-    if shared := _in_common(" ".join(arguments), f"{called.name} {called.description}"):
-        return f"the ordered tool takes {shared!r}, which the golden call gives"
-    return HOLDS
+    shared = _in_common(" ".join(arguments), f"{called.name} {called.description}")
+    assert not shared, f"the ordered tool takes {shared!r}, which the golden call gives"
 
 
 _SAYS_NOTHING = frozenset(

@@ -6,16 +6,8 @@ from collections.abc import Iterator
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample, Tool
 
-from .base import (
-    HOLDS,
-    Verdict,
-    accepted_names,
-    design,
-    equal_offers,
-    first_answer_names,
-    invariant,
-    shortened,
-)
+from ..checks import check
+from .base import EQUAL_OFFERS, accepted_names, design, first_answer_names, shortened
 
 FACTOR = 4
 """The distractor is at least this many times dearer or slower."""
@@ -76,38 +68,36 @@ def offers(row: Sample, clean: Sample) -> Iterator[tuple[str, Tool | None, list[
         yield old, gold, counterparts
 
 
-@invariant(equal_offers)
-def exactly_one_counterpart(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=EQUAL_OFFERS)
+def exactly_one_counterpart(row: Sample, clean: Sample) -> None:
     """The choice is between two equal tools: one counterpart per gold tool, with its parameters and texts."""
     names = first_answer_names(clean)
-    if len(row.tools) != len(clean.tools) + len(names):
-        return f"{len(row.tools)} tools instead of {len(clean.tools)} and one counterpart per gold tool"
+    assert len(row.tools) == len(clean.tools) + len(names), (
+        f"{len(row.tools)} tools instead of {len(clean.tools)} and one counterpart per gold tool"
+    )
     for _, gold, counterparts in offers(row, clean):
-        if gold is None or len(counterparts) != 1:
-            return (
-                "a gold tool has no counterpart of its own"
-                if not counterparts
-                else "a gold tool has several counterparts"
-            )
-    return HOLDS
+        assert gold is not None and len(counterparts) == 1, (
+            "a gold tool has no counterpart of its own"
+            if not counterparts
+            else "a gold tool has several counterparts"
+        )
 
 
-@invariant(equal_offers)
-def annotations_in_order(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=EQUAL_OFFERS)
+def annotations_in_order(row: Sample, clean: Sample) -> None:
     """The annotations decide, so their order must be right: the gold tool is better by a factor of 4, or by
     that of its type."""
     kind, factor = quality(row.type_code), least_factor(row.type_code)
     for _, gold, counterparts in offers(row, clean):
         better = None if gold is None else value(gold, kind)
-        if better is None or better <= 0:
-            return "the gold tool is not annotated"
-        if any((value(counterpart, kind) or 0) < factor * better - 1e-9 for counterpart in counterparts):
-            return f"the gold tool is not better by a factor of {factor:g}"
-    return HOLDS
+        assert better is not None and better > 0, "the gold tool is not annotated"
+        assert not any(
+            (value(counterpart, kind) or 0) < factor * better - 1e-9 for counterpart in counterparts
+        ), f"the gold tool is not better by a factor of {factor:g}"
 
 
-@invariant(equal_offers)
-def counterpart_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=EQUAL_OFFERS)
+def counterpart_is_named_as_its_type_says(row: Sample, clean: Sample) -> None:
     """The name is the temptation: a promising suffix, a plain number, or the readable name itself."""
     kind = taxonomy.get(row.type_code)
     suffix = kind.traits["suffix"]
@@ -120,15 +110,14 @@ def counterpart_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict
         for counterpart in counterparts:
             names = [counterpart.name, gold.name if gold else ""]
             misleading, other = reversed(names) if design(kind) == "swap" else names
-            if not re.fullmatch(wanted, misleading):
-                return "a counterpart's name is not the type's"
-            if suffix is None and not shortened(other, old):
-                return "a name is not the abbreviation of the readable one"
-    return HOLDS
+            assert re.fullmatch(wanted, misleading), "a counterpart's name is not the type's"
+            assert suffix is not None or shortened(other, old), (
+                "a name is not the abbreviation of the readable one"
+            )
 
 
-@invariant(equal_offers)
-def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=EQUAL_OFFERS)
+def other_tools_look_no_better(row: Sample, clean: Sample) -> None:
     """Nothing else may look like the best offer: other tools stay, accepted ones are annotated worse."""
     kind = quality(row.type_code)
     pairs = list(offers(row, clean))
@@ -145,28 +134,24 @@ def other_tools_look_no_better(row: Sample, clean: Sample) -> Verdict:
             left.remove(tool)
             continue
         price = value(tool, kind)
-        if price is None or tool.name not in accepted_names(clean):
-            return "another tool changed"
-        if best and price < min(best):
-            return "another accepted tool is annotated better than the gold tool"
-    return HOLDS
+        assert price is not None and tool.name in accepted_names(clean), "another tool changed"
+        assert not best or price >= min(best), "another accepted tool is annotated better than the gold tool"
 
 
-@invariant(equal_offers)
-def gold_is_the_unique_best(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=EQUAL_OFFERS)
+def gold_is_the_unique_best(row: Sample, clean: Sample) -> None:
     """There is one best offer and it is the gold tool's: else a row has several right answers."""
     kind = quality(row.type_code)
     accepted = accepted_names(clean) - set(first_answer_names(clean))
     for _, gold, counterparts in offers(row, clean):
         price = None if gold is None else value(gold, kind)
-        if gold is None or price is None:
-            return "the gold tool makes no offer"
+        assert gold is not None and price is not None, "the gold tool makes no offer"
         for tool in row.tools:
             if tool is gold:
                 continue
             same = tool.parameters == gold.parameters and base_text(tool, kind) == base_text(gold, kind)
             rival = tool in counterparts or same or (tool.name in accepted and value(tool, kind) is not None)
             offered = value(tool, kind)
-            if rival and tool.name not in first_answer_names(row) and (offered is None or offered <= price):
-                return "another tool that does the same is as good or says nothing"
-    return HOLDS
+            assert (
+                not rival or tool.name in first_answer_names(row) or (offered is not None and offered > price)
+            ), "another tool that does the same is as good or says nothing"

@@ -9,20 +9,9 @@ from robustbench_tc.builders.plain import CLOSING_TURN
 from robustbench_tc.languages import value_map
 from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample, dumps
 
+from ..checks import check
 from .allowed import rewritten_texts
-from .base import (
-    HOLDS,
-    OFFERS,
-    REWRITES,
-    Verdict,
-    accepted_names,
-    design,
-    invariant,
-    of,
-    of_series,
-    states_preference,
-    translated,
-)
+from .base import OFFERS, REWRITES, accepted_names, design, of, of_series, states_preference, translated
 
 _COST = re.compile(r"(?i)\b(?:cost|costs|cheap|cheaper|cheapest|price|budget|expensive|affordable)\b")
 _DISMISSED = re.compile(
@@ -33,29 +22,24 @@ _DISMISSED = re.compile(
 _TIME = re.compile(r"(?i)\b(?:quick|quickly|quickest|fast|faster|fastest|soon|soonest|hurry|time|urgent)\b")
 
 
-@invariant(REWRITES)
-def texts_are_rewritten(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=REWRITES)
+def texts_are_rewritten(row: Sample, clean: Sample) -> None:
     """Every text that the diff names did change, and none is blank."""
     texts = list(rewritten_texts(row))
-    if not texts:
-        return "the diff names no text"
+    assert texts, "the diff names no text"
     for path, _, _, before, after in texts:
-        if not after.strip() or after == before:
-            return f"{path} is {'blank' if not after.strip() else 'unchanged'}"
-    return HOLDS
+        assert after.strip() and after != before, f"{path} is {'blank' if not after.strip() else 'unchanged'}"
 
 
-@invariant(REWRITES)
-def digits_kept(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=REWRITES)
+def digits_kept(row: Sample, clean: Sample) -> None:
     """Numbers are copied into calls: no digit sequence of a rewritten text is lost."""
     for path, _, _, before, after in rewritten_texts(row):
         lost = Counter(re.findall(r"\d+", before)) - Counter(re.findall(r"\d+", after))
         if _in_chinese(row):  # a date there has no leading zeros: 2023年3月16日
             typed = re.findall(r"(?<!\d)(\d)\s?[月日号]", after)
             lost -= Counter(f"0{digit}" for digit in typed)
-        if lost:
-            return f"{path} lost {lost.total()} digit sequences"
-    return HOLDS
+        assert not lost, f"{path} lost {lost.total()} digit sequences"
 
 
 def _in_chinese(row: Sample) -> bool:
@@ -63,8 +47,8 @@ def _in_chinese(row: Sample) -> bool:
     return translated(kind) and kind.traits["language"] == "zh"
 
 
-@invariant(REWRITES)
-def gold_values_kept(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=REWRITES)
+def gold_values_kept(row: Sample, clean: Sample) -> None:
     """A call copies its values from the text: every gold value that stood there still does."""
     values, surfaces = set(gold_values(clean)), value_map(row)
     for path, tool, _, before, after in rewritten_texts(row):
@@ -73,44 +57,42 @@ def gold_values_kept(row: Sample, clean: Sample) -> Verdict:
         lost = [v for v in values if v in before and (v if tool is None else v.casefold()) not in kept]
         # Where the user's language has words of its own for a value, these stand there.
         lost = [v for v in lost if not surfaces.get(v) or surfaces[v] not in after]
-        if lost:
-            return f"{path} lost {len(lost)} gold values"
-    return HOLDS
+        assert not lost, f"{path} lost {len(lost)} gold values"
 
 
-@invariant(translated)
-def surfaces_stand_for_values(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=translated)
+def surfaces_stand_for_values(row: Sample, clean: Sample) -> None:
     """What the map names as a golden value's words stands in the request, for that one value of the gold."""
     surfaces, values = value_map(row), set(gold_values(clean))
     texts = [after for _, _, _, _, after in rewritten_texts(row)]
-    if not surfaces:
-        return "no map says what stands for the golden values"
-    if strange := [value for value in surfaces if value not in values]:
-        return f"{len(strange)} values of its map are not the gold's"
-    if len({surface.casefold() for surface in surfaces.values()}) < len(surfaces):
-        return "its map gives two values the same words"
-    if any(not any(surface in text for text in texts) for surface in surfaces.values()):
-        return "words of its map do not stand in the request"
-    return HOLDS
+    assert surfaces, "no map says what stands for the golden values"
+    strange = [value for value in surfaces if value not in values]
+    assert not strange, f"{len(strange)} values of its map are not the gold's"
+    assert len({surface.casefold() for surface in surfaces.values()}) >= len(surfaces), (
+        "its map gives two values the same words"
+    )
+    assert not any(not any(surface in text for text in texts) for surface in surfaces.values()), (
+        "words of its map do not stand in the request"
+    )
 
 
-@invariant(translated)
-def mapped_values_stand_nowhere_in_english(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=translated)
+def mapped_values_stand_nowhere_in_english(row: Sample, clean: Sample) -> None:
     """Whoever copies a value from beside the request was not asked to translate it: no message and no tool
     has a mapped value in English."""
     said = "\n".join([*(message.content for message in row.messages), dumps(row.tools)]).casefold()
     for value in value_map(row):
-        if re.search(rf"(?<![^\W_]){re.escape(value.casefold())}(?![^\W_])", said):
-            return f"{value!r} stands in the row in English too"
-    return HOLDS
+        assert not re.search(rf"(?<![^\W_]){re.escape(value.casefold())}(?![^\W_])", said), (
+            f"{value!r} stands in the row in English too"
+        )
 
 
-@invariant(translated)
-def chinese_dates_are_as_people_type_them(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=translated)
+def chinese_dates_are_as_people_type_them(row: Sample, clean: Sample) -> None:
     """A month in words before a day in digits is nobody's spelling: it reads 3月16日."""
     texts = (after for _, _, _, _, after in rewritten_texts(row))
     odd = _in_chinese(row) and any(re.search(r"[一二三四五六七八九十]+月\s?\d", text) for text in texts)
-    return "a month stands in words before a day in digits" if odd else HOLDS
+    assert not odd, "a month stands in words before a day in digits"
 
 
 _ONE_LETTER_CHANGES_IT = re.compile(
@@ -121,8 +103,8 @@ _ONE_LETTER_CHANGES_IT = re.compile(
 """Number words and negations."""
 
 
-@invariant(of_series("typos"))
-def words_that_decide_are_typed_right(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=of_series("typos"))
+def words_that_decide_are_typed_right(row: Sample, clean: Sample) -> None:
     """A slip in a number word, a negation or what tells the gold tool's name from another asks for something
     else."""
     names = [tool.name for tool in row.tools]
@@ -140,9 +122,8 @@ def words_that_decide_are_typed_right(row: Sample, clean: Sample) -> Verdict:
             | Counter(word for word in re.findall(r"[a-z]+", text.lower()) if word in telling)
             for text in (before, after)
         )
-        if lost := was - now:
-            return f"{path} has a slip in {min(lost)!r}"
-    return HOLDS
+        lost = was - now
+        assert not lost, f"{path} has a slip in {min(lost)!r}"
 
 
 def _parts(name: str) -> list[str]:
@@ -175,64 +156,66 @@ def _leaves(value: Json) -> Iterator[str]:
         yield value if isinstance(value, str) else dumps(value)
 
 
-@invariant(lambda kind: of("query")(kind) or states_preference(kind))
-def only_one_user_turn_changes(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=lambda kind: of("query")(kind) or states_preference(kind))
+def only_one_user_turn_changes(row: Sample, clean: Sample) -> None:
     """In a dialogue one user turn alone is touched: calls, results and replies are history."""
     edits = [change for change in row.changes if change.path.startswith("/messages/")]
-    if len(edits) != 1 or not isinstance(edits[0].before, str) or edits[0].at is None:
-        return "the diff names not exactly one passage of the messages"
+    assert len(edits) == 1 and isinstance(edits[0].before, str) and edits[0].at is not None, (
+        "the diff names not exactly one passage of the messages"
+    )
     index, at = int(edits[0].path.split("/")[2]), edits[0].at
-    if index >= len(clean.messages) or clean.messages[index].role != "user":
-        return "the passage is not in a user message"
+    assert index < len(clean.messages) and clean.messages[index].role == "user", (
+        "the passage is not in a user message"
+    )
     content, end = clean.messages[index].content, at + len(edits[0].before)
     if "<user>" in content:
         inside = (
             content.rfind("<user>", 0, at) > content.rfind("</user>", 0, at)
             and "</user>" not in content[at:end]
         )
-        return (
-            HOLDS if inside and "<" not in str(edits[0].after) else "the passage is not inside one user turn"
-        )
-    if any(message.role == "user" for message in clean.messages[index + 1 :]):
-        return "the passage is not in the last user message"
-    return HOLDS
+        assert inside and "<" not in str(edits[0].after), "the passage is not inside one user turn"
+        return
+    assert not any(message.role == "user" for message in clean.messages[index + 1 :]), (
+        "the passage is not in the last user message"
+    )
 
 
-@invariant(OFFERS)
-def preference_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=OFFERS)
+def preference_as_its_type_says(row: Sample, clean: Sample) -> None:
     """The query asks for the cheap or the quick tool where the type says so, and for nothing else."""
     kind = taxonomy.get(row.type_code)
     if not states_preference(kind):
-        return HOLDS if row.messages == clean.messages else "the messages changed"
+        assert row.messages == clean.messages, "the messages changed"
+        return
     for change in row.changes:
         if change.path.startswith("/messages/") and isinstance(change.after, str):
             before = str(change.before)
-            if not change.after.startswith(before):
-                return "the query is not the clean one plus a sentence"
+            assert change.after.startswith(before), "the query is not the clean one plus a sentence"
             added = change.after[len(before) :]
             if design(kind) == "inv":
-                if not _DISMISSED.search(added):
-                    return "the sentence does not give up the other quality"
+                assert _DISMISSED.search(added), "the sentence does not give up the other quality"
                 added = _DISMISSED.sub("", added)
             right, wrong = (_COST, _TIME) if kind.traits["quality"] == "cost" else (_TIME, _COST)
-            if not right.search(added):
-                return "the sentence states no preference of the right kind"
-            return "the sentence states another preference too" if wrong.search(added) else HOLDS
-    return "no preference is stated"
+            assert right.search(added), "the sentence states no preference of the right kind"
+            assert not wrong.search(added), "the sentence states another preference too"
+            return
+    raise AssertionError("no preference is stated")
 
 
-@invariant(states_preference)
-def preference_bears_on_the_scored_call(row: Sample, clean: Sample) -> Verdict:
+@check("benchmark_rows", for_=states_preference)
+def preference_bears_on_the_scored_call(row: Sample, clean: Sample) -> None:
     """A wish before an executed call is about that call: it stands in the last user turn, with none after."""
     for change in row.changes:
         if change.path.startswith("/messages/") and isinstance(change.after, str) and change.at is not None:
             index = int(change.path.split("/")[2])
             rest = row.messages[index].content[change.at + len(change.after) :]
             later = row.messages[index + 1 :]
-            if any(m.role == "tool" for m in later) or re.search(r"<(?:tool_call|obs)>", rest):
-                return "a call was executed after the preference was stated"
+            assert not any(m.role == "tool" for m in later) and not re.search(r"<(?:tool_call|obs)>", rest), (
+                "a call was executed after the preference was stated"
+            )
             turns = [turn for turn in re.findall(r"(?s)<user>(.*?)</user>", rest) if turn.strip()]
-            if turns and (len(turns) > 1 or not CLOSING_TURN.search(turns[0])):
-                return "the user speaks again after the preference"
-            return HOLDS
-    return "no preference is stated"
+            assert not turns or (len(turns) <= 1 and CLOSING_TURN.search(turns[0])), (
+                "the user speaks again after the preference"
+            )
+            return
+    raise AssertionError("no preference is stated")

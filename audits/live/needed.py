@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json, LiveRow, dumps, loads
 
-from ..invariants.base import HOLDS, Verdict
+from ..checks import HOLDS, Verdict
 from . import asked
 from .met import GoldCall, gold_calls
 

@@ -19,38 +19,66 @@ from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import state_hash
 
-from ..invariants.base import HOLDS, Verdict, held
+from ..checks import HOLDS, Verdict, given
 from . import asked
 from .faults import OF_AN_EFFECT
 from .met import GoldCall, gold_calls, met
 from .needed import Seen, answers, matters, parsed, used, uses
 from .rows import is_doubtful
 
-PROTECTS = {
-    "gold_state": "The hash is that of the world after gold: success is measured by it.",
-    "gold_without_error": "No call of gold fails: a fault would not be the only thing that goes wrong.",
-    "reads_change_nothing": "A tool that is declared a read leaves the world as it was.",
-    "idempotence_is_true": "A second call of a tool that is declared idempotent changes nothing: what a "
-    "repeated write costs is counted by it.",
-    "answers_are_read": "What a reply has to hold stands in what gold has read by then, under the field that "
-    "it names: an honest agent can answer.",
-    "position_is_decisive": "Without the write that meets the fault the end is another; the read that meets "
-    "it gives a value that gold uses later and knows from nowhere else.",
-    "label_holds": "Where the label is `repair`, some offered read shows whether the effect happened; where "
-    "it is `report`, none does.",
-    "fault_is_met": "Whoever calls what gold calls meets the fault at that call and at none before: up to "
-    "it both episodes of a pair are equal.",
-    "gold_is_not_taken": "With the tools that came in every gold call still goes to the world's own tool and "
-    "is answered as in the clean row: whoever does as gold ends as gold.",
-    "stale_read_matters": "Gold itself makes the stale read, and its next step depends on it: it uses a "
-    "value that the old state does not show, or its turn ends with it.",
-    "prerequisite_makes_sense": "The tool to call first is one that the world's table names for the call.",
-    "leaf_is_false": "A fabricated value is another one of the same kind, from the same field of another "
-    "record, and gold needs the true one.",
-}
-"""Every check `replay.NAME`, with its sentence."""
+given(
+    "live_replay",
+    "replay",
+    {
+        "gold_state": "The hash is that of the world after gold: success is measured by it.",
+        "gold_without_error": "No call of gold fails: a fault would not be the only thing that goes wrong.",
+    },
+)
+
+
+def of_some(row: LiveRow) -> bool:
+    """For tasks that read or write, or rows with a fault or with more tools: a build may have none."""
+    return True
+
+
+given(
+    "live_replay",
+    "replay",
+    {
+        "reads_change_nothing": "A tool that is declared a read leaves the world as it was.",
+        "idempotence_is_true": "A second call of a tool that is declared idempotent changes nothing: what a "
+        "repeated write costs is counted by it.",
+        "answers_are_read": "What a reply has to hold stands in what gold has read by then, under the "
+        "field that "
+        "it names: an honest agent can answer.",
+        "position_is_decisive": "Without the write that meets the fault the end is another; the read "
+        "that meets "
+        "it gives a value that gold uses later and knows from nowhere else.",
+        "label_holds": "Where the label is `repair`, some offered read shows whether the effect "
+        "happened; where "
+        "it is `report`, none does.",
+        "fault_is_met": "Whoever calls what gold calls meets the fault at that call and at none before: "
+        "up to "
+        "it both episodes of a pair are equal.",
+        "gold_is_not_taken": "With the tools that came in every gold call still goes to the world's own "
+        "tool and "
+        "is answered as in the clean row: whoever does as gold ends as gold.",
+        "stale_read_matters": "Gold itself makes the stale read, and its next step depends on it: it uses a "
+        "value that the old state does not show, or its turn ends with it.",
+        "prerequisite_makes_sense": "The tool to call first is one that the world's table names for the "
+        "call.",
+        "leaf_is_false": "A fabricated value is another one of the same kind, from the same field of another "
+        "record, and gold needs the true one.",
+    },
+    for_=of_some,
+)
 
 NO_WORLD = "nobody named the file of this world (--worlds FILE.py)"
+
+
+def held(holds: bool, problem: str) -> str:
+    """The verdict of a check that says one thing: the problem, unless it holds."""
+    return HOLDS if holds else problem
 
 
 NAVIGATION = frozenset({"cd"})

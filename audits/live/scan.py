@@ -15,34 +15,43 @@ from robustbench_tc.schema import TASKS, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
+from ..checks import HOLDS, Suite, Verdict, given, rules, verdict
 from ..folder import Folder
-from ..invariants.base import HOLDS, Verdict
-from . import faults, registry, replay, rows, texts
+from . import faults, registry, replay, rows, texts  # noqa: F401 - all register checks
 from .read import Entry, entries
 
 AT_ONCE = 16
 """Rows that are replayed at the same time."""
 
-SEED = {"seed_is_the_builds": "Every row has the seed of the build: it is drawn again with it."}
+SUITES: tuple[Suite, ...] = ("live_rows", "live_replay")
 
-WORLD = {
-    "world_is_known": "Every row's world is one that the gate can open, and the very file that the build was "
-    "made with."
-}
-
-OF_A_ROW = {**rows.PROTECTS, **registry.PROTECTS, **faults.PROTECTS, **SEED}
-"""Checks `rows.NAME`."""
-
-OF_THE_REPLAY = {**WORLD, **replay.PROTECTS}
-"""Checks `replay.NAME`."""
+given(
+    "live_rows",
+    "rows",
+    {
+        "decodes": "A row that is not a live row stops the harness, or is dropped without a word.",
+        "flags_are_the_worlds": "Reads, writes, idempotence and undo are properties of a world's tool: "
+        "faults "
+        "are counted by them.",
+        "seed_is_the_builds": "Every row has the seed of the build: it is drawn again with it.",
+    },
+)
+given(
+    "live_replay",
+    "replay",
+    {
+        "world_is_known": "Every row's world is one that the gate can open, and the very file that the build "
+        "was made with."
+    },
+)
 
 
 class LiveScan:
     """What the pass gave: a column per check, and counts."""
 
     def __init__(self) -> None:
-        names = ("id", "task", *OF_A_ROW, *texts.PROTECTS, *OF_THE_REPLAY)
-        self.columns: dict[str, list[Any]] = {name: [] for name in names}
+        names = (rule.name for one in SUITES for rule in rules(one) if not rule.is_native)
+        self.columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *names)}
         self.counts: Counter[str] = Counter()
         """Config → rows."""
         self.labels: dict[str, dict[str, dict[str, int]]] = {}
@@ -69,7 +78,8 @@ class LiveScan:
 async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
     """Reads and replays every row."""
     found = LiveScan()
-    by_itself, look = rows.RowChecks(), texts.LiveTexts()
+    flags, look = rows.Flags(), texts.LiveTexts()
+    functions = [rule for rule in rules("live_rows") if rule.holds]
     seed = folder.report.get("seed")
     built_with = folder.said("worlds")
     known = {  # world → what is wrong with its file
@@ -82,14 +92,18 @@ async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
         replayed = replay.Replay(worlds, types)
 
         async def judged(entry: Entry) -> dict[str, Verdict]:
-            verdicts = {**by_itself.verdicts(entry), **look.verdicts(entry)}
             row = entry.row
-            if row is not None:
-                verdicts |= {**faults.verdicts(row), **registry.verdicts(row, entry.clean)}
-                verdicts["seed_is_the_builds"] = HOLDS if row.seed == seed else f"seed {row.seed}"
-                verdicts["world_is_known"] = known.get(row.world, f"{row.world[:80]}: {replay.NO_WORLD}")
-                if not verdicts["world_is_known"] and not any(map(verdicts.get, _NEEDED)):
-                    verdicts |= await _tried(replayed, row)
+            if row is None:
+                return {"decodes": entry.problem}
+            mine = [rule for rule in functions if rule.for_(entry)]
+            verdicts = {rule.name: rule.verdict(row, entry) for rule in mine} | look.verdicts(entry)
+            verdicts["decodes"] = HOLDS
+            if rows.of_a_task(entry):
+                verdicts["flags_are_the_worlds"] = verdict(flags.hold, row)
+            verdicts["seed_is_the_builds"] = HOLDS if row.seed == seed else f"seed {row.seed}"
+            verdicts["world_is_known"] = known.get(row.world, f"{row.world[:80]}: {replay.NO_WORLD}")
+            if not verdicts["world_is_known"] and not any(map(verdicts.get, _NEEDED)):
+                verdicts |= await _tried(replayed, row)
             return verdicts
 
         for some in parquet.batches(entries(folder), AT_ONCE):

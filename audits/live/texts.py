@@ -1,26 +1,26 @@
 """The texts of a live row against the rules: what users say, tools, worlds, gold, and what a fault shows."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
 from robustbench_tc.live_types import registry_codes
-from robustbench_tc.schema import Json, LiveRow
+from robustbench_tc.schema import LiveRow
 
+from ..checks import Verdict, given
 from ..hygiene import lengths, schemas
-from ..hygiene.leaves import leaves
 from ..hygiene.rows import OF_A_ROW
-from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, digest, in_short, said
-from ..invariants.base import Verdict
+from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, flagged, in_short, said
 from .read import Entry
 
-PROTECTS = {
+LIVE_HYGIENE = {
     **{name: rule.protects for name, rule in RULES.items()},
     "length": OF_A_ROW["length"],
     "tools_are_schemas": OF_A_ROW["tools_are_schemas"],
     "credentials_reviewed": "Credentials, and persons' numbers and addresses, are made-up ones.",
 }
-"""Every check `hygiene.NAME` of a live build."""
+given("live_rows", "hygiene", LIVE_HYGIENE)
 
 TOOLS = 200
 """Tools of a registry; all eight classes of upstream's have 129."""
@@ -37,10 +37,6 @@ ORDERS = "instructions"
 
 class LiveTexts(Texts):
     """Looks at the texts of live rows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._columns: dict[bytes, tuple[Flagged, ...]] = {}
 
     def verdicts(self, entry: Entry) -> dict[str, Verdict]:
         """By check. Of a row that repeats its clean row, tools included, only the fault is looked at."""
@@ -66,18 +62,15 @@ class LiveTexts(Texts):
         """What nobody looked at yet."""
         if whole:
             for name in _TEXTS:
-                yield from self.unreviewed(self._flagged(name, msgspec.to_builtins(getattr(row, name))))
-        for flagged, find in self.unreviewed(self._flagged("fault", msgspec.to_builtins(row.fault))):
-            if not (find.rule == ORDERS and row.fault is not None and flagged.text == row.fault.text):
-                yield flagged, find
+                yield from self.unreviewed(_column(name, msgspec.json.encode(getattr(row, name))))
+        for one, find in self.unreviewed(flagged("fault", msgspec.to_builtins(row.fault))):
+            if not (find.rule == ORDERS and row.fault is not None and one.text == row.fault.text):
+                yield one, find
 
-    def _flagged(self, name: str, value: Json) -> tuple[Flagged, ...]:
-        key = digest(f"{name}\0{msgspec.json.encode(value).decode()}")
-        if key not in self._columns:
-            self._columns[key] = tuple(
-                Flagged(name, leaf.text, finds) for leaf in leaves(value) if (finds := self.finds(leaf))
-            )
-        return self._columns[key]
+
+@lru_cache(maxsize=4_096)
+def _column(name: str, text: bytes) -> list[Flagged]:
+    return flagged(name, msgspec.json.decode(text))
 
 
 def _too_long(row: LiveRow) -> Iterator[str]:

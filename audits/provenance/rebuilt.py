@@ -1,9 +1,12 @@
 """A build held against the same build made again: schema, cells, row order, footers, bytes, reports."""
 
+import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -16,6 +19,8 @@ from robustbench_tc.schema import Json, dumps
 from ..folder import BROKEN, Folder
 from ..report import Check, Failure, check, not_run, without
 from .files import GENERATIONS, of_kind
+
+Row: TypeAlias = Mapping[str, Any]
 
 _SHARD = re.compile(r"([^/]+)/(\w+)-\d{5}-of-\d{5}\.parquet")
 
@@ -60,21 +65,27 @@ class Comparison:
     """What differs between a build and the same build made again in the folder `again`."""
 
     def __init__(self, folder: Folder, again: Path, *, released: bool) -> None:
-        self._folder, self._again, self._released = folder, again, released
+        self._folder, self._again = folder, again
+        self._checked = _checked(folder, released)
         self._theirs = marker.hashes(again, but=marker.BUILD)
         self._writer = str(folder.report.get("pyarrow") or "")
         self._found: dict[str, list[Failure]] = {id: [] for id in CHECKS}
-        self._held: dict[str, int] = dict.fromkeys(CHECKS, 0)
+        self._held: Counter[str] = Counter()
         self._files()
-        self._report()
-        self._card()
-        self._generations()
+        checksums = self._report()
+        for name in ("README.md", "build_report.md") if CARD in self._checked else ():
+            text = (again / name).read_bytes()
+            for theirs, mine in checksums:  # the rebuild's card, with the checksums of the build's own files
+                text = text.replace(theirs.encode(), mine.encode())
+            self._text(CARD, name, text, 1)
+        if ANSWERS in self._checked:
+            text = (again / GENERATIONS).read_bytes()
+            self._text(ANSWERS, GENERATIONS, text, max(1, text.count(b"\n")))
 
     def checks(self) -> list[Check]:
         """One check per entry of CHECKS; `provenance.bytes` only where the same pyarrow wrote the build."""
         made = [
-            check(id, protects, self._held[id], self._found[id])
-            for id, protects in _checked(self._folder, self._released).items()
+            check(id, protects, self._held[id], self._found[id]) for id, protects in self._checked.items()
         ]
         if self._writer != pa.__version__ and not self._found["provenance.bytes"]:
             reason = (
@@ -84,9 +95,16 @@ class Comparison:
             return without(made, "provenance.bytes", reason, "another pyarrow writes other bytes")
         return made
 
-    # --- Parquet --------------------------------------------------------------------------------------
+    def _fail(self, id: str, where: str, what: str) -> None:
+        self._found[id].append(Failure(where, what))
+
+    def _text(self, id: str, name: str, wanted: bytes, held: int) -> None:
+        self._held[id] += held
+        if (mine := self._folder.data(name)) != wanted:
+            self._fail(id, name, first_difference(mine, wanted))
 
     def _files(self) -> None:
+        """Every Parquet file, and of every split whose bytes differ what is other."""
         known = {*self._folder.said("files"), *self._theirs}
         mine = {
             path: self._folder.sha256(path) if path in known else ""
@@ -94,154 +112,100 @@ class Comparison:
             if kind == "file" and path.endswith(".parquet")
         }
         theirs = {path: sha for path, sha in self._theirs.items() if path.endswith(".parquet")}
-        tables: dict[tuple[str, str], None] = {}
+        tables: dict[tuple[str, str], list[str]] = {}
         for path in sorted({*mine, *theirs}):
             self._held["provenance.bytes"] += 1
-            match = _SHARD.fullmatch(path)
-            if match:
-                tables[match.group(1), match.group(2)] = None
-            if path in mine:
-                self._writers_name(path)
-            if mine.get(path) == theirs.get(path):
+            if match := _SHARD.fullmatch(path):
+                tables.setdefault((match.group(1), match.group(2)), []).append(path)
+            if path not in mine:
+                self._fail("provenance.bytes", path, "the rebuild has it, the build has not")
                 continue
-            if path not in mine or path not in theirs:
-                which = (
-                    "the rebuild has it, the build has not"
-                    if path in theirs
-                    else "the rebuild has no such file"
-                )
-                self._fail("provenance.bytes", path, which)
-            elif self._writer == pa.__version__:
+            self._writers_name(path)
+            if path not in theirs:
+                self._fail("provenance.bytes", path, "the rebuild has no such file")
+            elif mine[path] != theirs[path] and self._writer == pa.__version__:
                 self._fail("provenance.bytes", path, "its bytes are not those of the rebuild")
-        for config, split in tables:
-            inside = [path for path in {*mine, *theirs} if path.startswith(f"{config}/{split}-")]
+        for (config, split), inside in tables.items():
             if any(mine.get(path) != theirs.get(path) for path in inside):
                 self._table(config, split)
             else:
-                self._held["provenance.rows"] += sum(
-                    pq.read_metadata(self._again / path).num_rows for path in inside
-                )
-                self._held["provenance.footers"] += len(inside)
+                rows = [pq.read_metadata(self._again / path).num_rows for path in inside]
+                self._held.update({"provenance.rows": sum(rows), "provenance.footers": len(rows)})
 
     def _writers_name(self, path: str) -> None:
         """The footer names the writer that the report names: nobody excuses other bytes with another one."""
-        try:
+        with contextlib.suppress(*BROKEN):  # the rows will say so
             named = str(pq.read_metadata(self._folder.path / path).created_by)
-        except BROKEN:
-            return  # the rows will say so
-        if named != f"parquet-cpp-arrow version {self._writer}":
-            self._fail(
-                "provenance.footers", path, f"written by {named}, the report says pyarrow {self._writer}"
-            )
+            if named != f"parquet-cpp-arrow version {self._writer}":
+                what = f"written by {named}, the report says pyarrow {self._writer}"
+                self._fail("provenance.footers", path, what)
 
     def _table(self, config: str, split: str) -> None:
-        """One split whose bytes differ: what of it is other."""
-        where = f"{config}/{split}"
-        mine = self._folder.shards(config, split)
-        try:
+        where, mine, theirs = f"{config}/{split}", self._folder.shards(config, split), list[Path]()
+        with contextlib.suppress(UserError):
             theirs = parquet.shards(self._again / config, split)
-        except UserError:
-            theirs = []
         if len(mine) != len(theirs):
-            self._fail("provenance.rows", where, f"{len(mine)} readable files, the rebuild has {len(theirs)}")
+            what = f"{len(mine)} readable files, the rebuild has {len(theirs)}"
+            self._fail("provenance.rows", where, what)
             return
         try:
             for ours, other in zip(mine, theirs, strict=True):
-                self._footer(f"{config}/{ours.name}", pq.ParquetFile(ours), pq.ParquetFile(other))
-            self._cells(where, list(_rows(mine)), list(_rows(theirs)))
-        except BROKEN as error:
+                self._held["provenance.footers"] += 1
+                with pq.ParquetFile(ours) as one, pq.ParquetFile(other) as again:
+                    for what, a, b in _footers(one, again):
+                        if a != b:
+                            said = f"{what}: {str(a)[:80]}, the rebuild has {str(b)[:80]}"
+                            self._fail("provenance.footers", f"{config}/{ours.name}", said)
+            rows, wanted = list(parquet.read_rows(mine)), list(parquet.read_rows(theirs))
+        except (*BROKEN, UserError) as error:
             self._fail("provenance.rows", where, f"it cannot be read: {str(error)[:120]}")
+            return
+        self._held["provenance.rows"] += len(wanted)
+        for name, what in _cells(where, rows, wanted):
+            self._fail("provenance.rows", name, what)
 
-    def _footer(self, where: str, mine: pq.ParquetFile, theirs: pq.ParquetFile) -> None:
-        self._held["provenance.footers"] += 1
-        with mine, theirs:
-            for what, a, b in _footers(mine, theirs):
-                if a != b:
-                    self._fail(
-                        "provenance.footers", where, f"{what}: {str(a)[:80]}, the rebuild has {str(b)[:80]}"
-                    )
+    def _report(self) -> list[tuple[str, str]]:
+        """The report is what building again reports; what only describes bytes is taken from the files.
 
-    def _cells(self, where: str, mine: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
-        self._held["provenance.rows"] += len(theirs)
-        if len(mine) != len(theirs):
-            self._fail("provenance.rows", where, f"{len(mine)} rows, the rebuild has {len(theirs)}")
-        names = [_name(where, n, row) for n, row in enumerate(mine)]
-        wanted = [_name(where, n, row) for n, row in enumerate(theirs)]
-        known, there, seen = dict(zip(wanted, theirs, strict=True)), set(names), set[str]()
-        for name in wanted:
-            if name not in there:
-                self._fail("provenance.rows", name, "the row is missing")
-        for name in names:
-            if name not in known:
-                self._fail("provenance.rows", name, "the rebuild has no such row")
-            elif name in seen:
-                self._fail("provenance.rows", name, "the row stands twice")
-            seen.add(name)
-        if names != wanted and sorted(names) == sorted(wanted):
-            first = next(n for n, (a, b) in enumerate(zip(names, wanted, strict=True)) if a != b)
-            self._fail("provenance.rows", names[first], f"the rows are in another order from row {first} on")
-        for name, a in zip(names, mine, strict=True):
-            b = known.get(name, a)
-            other = [column for column in {**b, **a} if _cell(a, column) != _cell(b, column)]
-            if other:
-                self._fail("provenance.rows", name, f"{', '.join(other)}: not what the rebuild has")
-
-    # --- reports --------------------------------------------------------------------------------------
-
-    def _report(self) -> None:
-        """The report is what building again reports; what only describes bytes is taken from the files."""
+        Gives the configs' checksums that the rebuild has, beside those of the build's own files.
+        """
         said = self._folder.report
         wanted: dict[str, Json] = msgspec.json.decode((self._again / marker.BUILD).read_bytes())
-        self._checksums = wanted.get("checksums") or {}
-        if "checksums" in wanted:
-            # Of a config's shards, one after the other, as the builder has it.
-            wanted["checksums"] = {
-                config: marker.sha256_of(b"".join(map(Path.read_bytes, self._folder.shards(config, "test"))))
-                for config in self._checksums
-            }
+        theirs: dict[str, str] = wanted.get("checksums") or {}
+        mine = {  # of a config's shards, one after the other, as the builder has it
+            config: marker.sha256_of(b"".join(map(Path.read_bytes, self._folder.shards(config, "test"))))
+            for config in theirs
+        }
+        wanted |= {"checksums": mine} if "checksums" in wanted else {}
         wanted["files"] = {path: self._folder.sha256(path) or "" for path in self._theirs}
-        wanted["pyarrow"] = said.get("pyarrow")
-        wanted["own_sha256"] = ""
-        self.wanted = wanted
+        wanted |= {"pyarrow": said.get("pyarrow"), "own_sha256": ""}
         self._held["provenance.report"] = len(wanted)
-        if marker.sealed(wanted) == (self._folder.path / marker.BUILD).read_bytes():
-            return
-        for field in dict.fromkeys((*wanted, *said)):
-            if field != "own_sha256" and (what := _differs(said, wanted, field)):
-                self._fail("provenance.report", f"{marker.BUILD}: {field}", what)
-        if not self._found["provenance.report"]:
-            self._fail("provenance.report", marker.BUILD, "its text is not the one that the builder writes")
-
-    def _card(self) -> None:
-        """The rebuild's card, with the checksums of the build's own files."""
-        if self._released:
-            return
-        for name in ("README.md", "build_report.md"):
-            self._held["provenance.card"] += 1
-            text = (self._again / name).read_bytes()
-            for config, sha256 in self._checksums.items():
-                text = text.replace(sha256.encode(), str(self.wanted["checksums"][config]).encode())
-            if (mine := self._folder.data(name)) != text:
-                self._fail("provenance.card", name, first_difference(mine, text))
-
-    def _generations(self) -> None:
-        if GENERATIONS not in of_kind(self._folder):
-            return
-        theirs = (self._again / GENERATIONS).read_bytes()
-        self._held["provenance.generations"] = max(1, theirs.count(b"\n"))
-        mine = (self._folder.path / GENERATIONS).read_bytes()
-        if mine != theirs:
-            self._fail("provenance.generations", GENERATIONS, first_difference(mine, theirs))
-
-    def _fail(self, id: str, where: str, what: str) -> None:
-        self._found[id].append(Failure(where, what))
+        if marker.sealed(wanted) != (self._folder.path / marker.BUILD).read_bytes():
+            for field in dict.fromkeys((*wanted, *said)):
+                if field != "own_sha256" and (what := _differs(said, wanted, field)):
+                    self._fail("provenance.report", f"{marker.BUILD}: {field}", what)
+            if not self._found["provenance.report"]:
+                what = "its text is not the one that the builder writes"
+                self._fail("provenance.report", marker.BUILD, what)
+        return [(theirs[config], mine[config]) for config in theirs]
 
 
-def _rows(paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                yield from batch.to_pylist()
+def _cells(where: str, mine: Sequence[Row], theirs: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """(row, what is other about it) of a split, and of its rows as a whole."""
+    if len(mine) != len(theirs):
+        yield where, f"{len(mine)} rows, the rebuild has {len(theirs)}"
+    names, wanted = ([_name(where, n, row) for n, row in enumerate(rows)] for rows in (mine, theirs))
+    known, times = dict(zip(wanted, theirs, strict=True)), Counter(names)
+    yield from ((name, "the row is missing") for name in wanted if name not in times)
+    yield from ((name, "the rebuild has no such row") for name in names if name not in known)
+    yield from ((name, "the row stands twice") for name in times if times[name] > 1 and name in known)
+    if names != wanted and sorted(names) == sorted(wanted):
+        first = next(n for n, (a, b) in enumerate(zip(names, wanted, strict=True)) if a != b)
+        yield names[first], f"the rows are in another order from row {first} on"
+    for name, a in zip(names, mine, strict=True):
+        b = known.get(name, a)
+        if other := [column for column in {**b, **a} if _cell(a, column) != _cell(b, column)]:
+            yield name, f"{', '.join(other)}: not what the rebuild has"
 
 
 def _footers(mine: pq.ParquetFile, theirs: pq.ParquetFile) -> Iterator[tuple[str, Any, Any]]:
@@ -274,12 +238,12 @@ def _groups(about: Any) -> list[Any]:
     return found
 
 
-def _name(where: str, number: int, row: Mapping[str, Any]) -> str:
+def _name(where: str, number: int, row: Row) -> str:
     found = row.get("id")
     return found if isinstance(found, str) and found else f"{where}[{number}]"
 
 
-def _cell(row: Mapping[str, Any], column: str) -> bytes:
+def _cell(row: Row, column: str) -> bytes:
     """A cell as JSON text, so that 85 is not 85.0, true not 1, a missing cell not a null."""
     return msgspec.json.encode(row[column], enc_hook=repr) if column in row else b""
 
@@ -291,18 +255,15 @@ def _differs(said: Mapping[str, Json], wanted: Mapping[str, Json], field: str) -
     mine, theirs = said[field], wanted[field]
     if dumps(mine) == dumps(theirs):
         return ""
+    pairs: Iterable[tuple[str, Json, Json]] = [("", mine, theirs)]
     if isinstance(mine, dict) and isinstance(theirs, dict):
-        for key in dict.fromkeys((*theirs, *mine)):
-            if key not in mine or key not in theirs or dumps(mine[key]) != dumps(theirs[key]):
-                return f"{key}: {short(mine.get(key))}, building again gives {short(theirs.get(key))}"
-        return "its entries are in another order"
-    if isinstance(mine, list) and isinstance(theirs, list):
-        for number in range(max(len(mine), len(theirs))):
-            a = mine[number] if number < len(mine) else None
-            b = theirs[number] if number < len(theirs) else None
-            if dumps(a) != dumps(b):
-                return f"entry {number}: {short(a)}, building again gives {short(b)}"
-    return f"{short(mine)}, building again gives {short(theirs)}"
+        pairs = ((f"{key}: ", mine.get(key), theirs.get(key)) for key in dict.fromkeys((*theirs, *mine)))
+    elif isinstance(mine, list) and isinstance(theirs, list):
+        pairs = ((f"entry {n}: ", a, b) for n, (a, b) in enumerate(zip_longest(mine, theirs)))
+    for place, a, b in pairs:
+        if dumps(a) != dumps(b):
+            return f"{place}{short(a)}, building again gives {short(b)}"
+    return "its entries are in another order"
 
 
 def short(value: Json) -> str:

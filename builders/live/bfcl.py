@@ -12,7 +12,7 @@ calls them.
 """
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -179,7 +179,8 @@ def tasks_in(data: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRo
     for category in categories:
         if category not in CATEGORIES:
             raise unknown("category", category, CATEGORIES)
-    for name in _names(categories):
+    questions = [_file(category) for category in categories]
+    for name in (*questions, *map(_answers, questions), *map(_doc, DOCS)):
         must_be_pinned(data, f"{FOLDER}/{name}", data / name)
     functions = {
         name: tuple(_tool(one) for _, one in json_lines(data, _doc(name), Function)) for name in DOCS
@@ -192,12 +193,6 @@ async def clean_rows(
 ) -> list[LiveRow]:
     """The rows, with gold carried out. Raises UserError where a call of gold cannot be."""
     return [await with_gold(worlds, world, row) for row in tasks(root, categories)]
-
-
-def _names(categories: Collection[str]) -> tuple[str, ...]:
-    """The files, under their folder."""
-    questions = [_file(category) for category in categories]
-    return (*questions, *map(_answers, questions), *map(_doc, DOCS))
 
 
 def _file(category: str) -> str:

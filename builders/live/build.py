@@ -215,19 +215,6 @@ def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: Non
     return [msgspec.structs.replace(row, seed=spec.seed) for row in rows]
 
 
-def probed(
-    rows: Sequence[LiveRow], worlds: Sequence[WorldType], kinds: tuple[Kind, ...], seed: int
-) -> list[Placements]:
-    """For each task and kind the fault that it gets, or why it gets none."""
-    by_name = {world.name: world for world in worlds}
-
-    async def run() -> list[Placements]:
-        async with Worlds() as opened:
-            return [await placed(opened, by_name[row.world], row, kinds, seed) for row in rows]
-
-    return asyncio.run(run())
-
-
 def _probed(
     clean: Sequence[LiveRow],
     worlds: Sequence[WorldType],
@@ -235,14 +222,16 @@ def _probed(
     spec: LiveSpec,
     progress: Progress,
 ) -> list[Placements]:
-    """`probed` of every row, in order."""
-    parts = list(parquet.batches(clean, PART_ROWS))
+    """For each task and kind the fault that it gets, or why it gets none."""
+    by_name = {world.name: world for world in worlds}
 
-    def work(part: list[LiveRow]) -> list[Placements]:
-        return probed(part, worlds, kinds, spec.seed)
+    async def probed(part: list[LiveRow]) -> list[Placements]:
+        async with Worlds() as opened:
+            return [await placed(opened, by_name[row.world], row, kinds, spec.seed) for row in part]
 
     found: list[Placements] = []
-    for part in parallel.map_ordered(work, parts, spec.workers):
+    parts = parquet.batches(clean, PART_ROWS)
+    for part in parallel.map_ordered(lambda part: asyncio.run(probed(part)), list(parts), spec.workers):
         found += part
         progress(f"probing: {len(found)} of {len(clean)} tasks")
     return found

@@ -8,7 +8,6 @@ from pkgutil import iter_modules
 
 from .base import (
     REGISTRY,
-    Case,
     Context,
     NotApplicable,
     Perturbation,
@@ -24,7 +23,6 @@ from .query import gold_texts, kept_values, query_span, query_text
 
 __all__ = [
     "REGISTRY",
-    "Case",
     "Context",
     "NotApplicable",
     "Perturbation",
@@ -43,6 +41,6 @@ __all__ = [
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
-_sorted = sorted(REGISTRY.items(), key=lambda item: (getattr(item[1], "order", 0), item[0]))
+_sorted = sorted(REGISTRY.items(), key=lambda item: (item[1].order, item[0]))
 REGISTRY.clear()
 REGISTRY.update(_sorted)

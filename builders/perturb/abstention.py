@@ -28,9 +28,16 @@ from robustbench_tc.schema import (
 from robustbench_tc.taxonomy import Rows
 
 from .abstention_recorded import Judged, names_hash, recorded
-from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+    broken,
+    register,
+)
 from .query import called_in_history
-from .registry import clean_gold, clean_tools, in_form_of, index_of, insert, near_duplicates, plain
+from .registry import in_form_of, index_of, insert, near_duplicates, plain
 
 NOTHING: tuple[GoldenAnswer, ...] = ((),)
 """The one accepted answer of a row in which no call is right."""
@@ -83,14 +90,8 @@ def no_answer(sample: Sample) -> Change:
     return Change("/golden_answers", msgspec.to_builtins(sample.golden_answers), [[]])
 
 
-class Asked(Perturbation):
+class Asked(Perturbation, frozen=True):
     """What all types of the pack share: the open words."""
-
-    pack = "abstention"
-    level = "internalization"
-    method = "rule"
-    may_decline = True
-    train_augmentable = False
 
     def worded(self, sample: Sample) -> Reworded:
         """The messages of the sample's row. Raises NotApplicable where there are none."""
@@ -100,6 +101,15 @@ class Asked(Perturbation):
         """The messages are those of the type."""
         right = row.messages == self.worded(clean)[0]
         return self.beyond(clean, row) + broken({"the messages are not those of its type": not right})
+
+
+OPEN: Facts = {
+    "pack": "abstention",
+    "level": "internalization",
+    "method": "rule",
+    "may_decline": True,
+    "train_augmentable": False,
+}
 
 
 def nothing_right(row: Sample) -> list[str]:
@@ -114,20 +124,8 @@ def uncalled(unit: Perturbation, sample: Sample, changes: Iterable[Change], **fi
     return unit.row(sample, gone, golden_answers=NOTHING, gold_tool_index=None, **fields)
 
 
-def calling_nothing_right(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
-    """Calling nothing accepted."""
-    return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
-
-
-class NoCall(Asked):
+class NoCall(Asked, frozen=True):
     """Rows in which calling nothing is right."""
-
-    no_call = "right"
-    control = "call_due"
-    ground_truth_changes = True
-    caught_by = "unit_finds_nothing"
-    otherwise_caught_by = "gold_is_there"
-    spoiled_otherwise = clean_gold
 
     def beyond(self, clean: Sample, row: Sample) -> list[str]:
         """As the base, and the answer is to call nothing."""
@@ -136,6 +134,14 @@ class NoCall(Asked):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         messages, changes = self.worded(sample)
         return uncalled(self, sample, changes, messages=messages)
+
+
+NO_CALL: Facts = {
+    **OPEN,
+    "no_call": "right",
+    "control": "call_due",
+    "ground_truth_changes": True,
+}
 
 
 def judged(sample: Sample) -> Judged:
@@ -177,39 +183,7 @@ def removed(sample: Sample) -> list[Change]:
     ]
 
 
-@register
-@states(
-    code="gold_removed",
-    spoiled=clean_tools,
-    order=201,
-    display_name="GoldGone",
-    label="gold tool removed",
-    component="action",
-    channel="registry",
-    applies_to="every source",
-    what_is_modified="Every accepted tool leaves the registry; the others cannot serve the request.",
-    how_made=(
-        "All tools that an accepted answer calls leave the registry, under every definition of their "
-        "names. A "
-        "judge saw each registry that is left; where another tool could still serve, in doubt too, there is "
-        "no row, nor where the transcript calls a tool that would leave."
-    ),
-    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
-    rows=Rows(paper=78, bundled=36, full=73),
-    prior_art="BFCL irrelevance detection, When2Call, ToolSandbox (insufficient information)",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold: no call
-            """,
-        ),
-    ),
-)
-class GoldRemoved(NoCall):
+class GoldRemoved(NoCall, frozen=True):
     """GoldGone: the tools that could serve are not there."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -222,38 +196,7 @@ class GoldRemoved(NoCall):
         return super().check(clean, row) + gold_has_gone(clean, row)
 
 
-@register
-@states(
-    code="near_miss",
-    order=202,
-    display_name="NearMiss",
-    label="lookalike replaces gold tool",
-    component="action",
-    channel="registry",
-    applies_to="every source",
-    what_is_modified="As gold_removed, and a tool that looks like the gold and does another job enters.",
-    how_made=(
-        "As gold_removed; one of the new tools that were written to stand beside the gold tool (as for "
-        "`redundant`) enters at a seeded place, in the form of the registry (its keys, type words and share "
-        "of required parameters). A judge found that calling it could not serve the request."
-    ),
-    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
-    rows=Rows(paper=76, bundled=36, full=71),
-    prior_art="none known with a judged sibling; When2Call and BFCL irrelevance without one",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            + tool: cancel_table(place: Where) Cancels a booked table.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold: no call
-            """,
-        ),
-    ),
-)
-class NearMiss(NoCall):
+class NearMiss(NoCall, frozen=True):
     """NearMiss: the tools that could serve have gone, and one that looks like them has come."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -276,17 +219,6 @@ class NearMiss(NoCall):
             extra.remove(tool)
         known = len(extra) == 1 and extra[0] in _siblings(clean)
         return [] if known else ["the new tool is not one that was judged not to serve"]
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The gold tool enters under another name."""
-        gold = clean.tools[clean.gold_tool_index or 0]
-        copy = msgspec.structs.replace(gold, name=f"{gold.name}_2")
-        kept = [one for one in row.changes if not (one.path.startswith("/tools") and one.before is None)]
-        place = len(row.tools) - 1
-        tools = (*left(clean), copy)
-        return msgspec.structs.replace(
-            row, tools=tools, changes=(*kept, Change(f"/tools/{place}", None, plain(copy)))
-        )
 
 
 def _siblings(sample: Sample) -> list[Tool]:
@@ -317,46 +249,7 @@ def swapped(clean: Sample, messages: tuple[Message, ...], tools: tuple[Tool, ...
         yield Change(f"/tools/{place}", None, plain(tool))
 
 
-@register
-@states(
-    code="irrelevant",
-    order=206,
-    display_name="Irrelevant",
-    label="only irrelevant tools",
-    component="action",
-    channel="registry",
-    applies_to=("bfcl_v3",),
-    what_is_modified=(
-        "Request and registry are those of a record in which upstream says that no call is right."
-    ),
-    how_made=(
-        "BFCL's own pools `irrelevance` and `live_irrelevance`, profile full only. Each record is put to a "
-        "clean sample of BFCL of the same half (written by experts, or live), whose id it bears. Nothing "
-        "else of that sample is in the row, so the two are no pair: its accuracy says something, its "
-        "difference to clean rows does not. That no call is right is upstream's word."
-    ),
-    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
-    rows=Rows(paper=0, bundled=8, full=1108),
-    borrows=("irrelevant",),
-    prior_art="BFCL irrelevance and live_irrelevance, whose records they are",
-    otherwise_caught_by="gold_is_there",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            + user: How long may a kite be flown at Brunt Ness?
-            + tool: mow_lawn(garden: Which one) Mows a lawn.
-            + gold: no call
-            """,
-        ),
-    ),
-)
-class Irrelevant(NoCall):
+class Irrelevant(NoCall, frozen=True):
     """Irrelevant: a record of BFCL's own pools in which no listed function serves the request."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -383,15 +276,74 @@ class Irrelevant(NoCall):
             }
         )
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The clean request and its tools, of which one serves it."""
-        messages = opened(clean)[0]
-        changes = (*swapped(clean, messages, clean.tools), no_answer(clean))
-        return msgspec.structs.replace(row, messages=messages, tools=clean.tools, changes=changes)
-
 
 def said_once(row: Sample) -> bool:
     """Whether the sentence that leaves it open to decline stands once, at the end of a system message."""
     first = row.messages[0]
     there = sum(MAY_DECLINE in message.content for message in row.messages)
     return there == 1 and first.role == "system" and first.content.endswith(MAY_DECLINE)
+
+
+register(
+    GoldRemoved(
+        **NO_CALL,
+        code="gold_removed",
+        order=201,
+        display_name="GoldGone",
+        label="gold tool removed",
+        component="action",
+        channel="registry",
+        applies_to="every source",
+        what_is_modified="Every accepted tool leaves the registry; the others cannot serve the request.",
+        how_made=(
+            "All tools that an accepted answer calls leave the registry, under every definition of their "
+            "names. A judge saw each registry that is left; where another tool could still serve, in doubt "
+            "too, there is no row, nor where the transcript calls a tool that would leave."
+        ),
+        may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+        rows=Rows(paper=78, bundled=36, full=73),
+        prior_art="BFCL irrelevance detection, When2Call, ToolSandbox (insufficient information)",
+    ),
+    NearMiss(
+        **NO_CALL,
+        code="near_miss",
+        order=202,
+        display_name="NearMiss",
+        label="lookalike replaces gold tool",
+        component="action",
+        channel="registry",
+        applies_to="every source",
+        what_is_modified="As gold_removed, and a tool that looks like the gold and does another job enters.",
+        how_made=(
+            "As gold_removed; one of the new tools that were written to stand beside the gold tool (as for "
+            "`redundant`) enters at a seeded place, in the form of the registry (its keys, type words and "
+            "share of required parameters). A judge found that calling it could not serve the request."
+        ),
+        may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+        rows=Rows(paper=76, bundled=36, full=71),
+        prior_art="none known with a judged sibling; When2Call and BFCL irrelevance without one",
+    ),
+    Irrelevant(
+        **NO_CALL,
+        code="irrelevant",
+        order=206,
+        display_name="Irrelevant",
+        label="only irrelevant tools",
+        component="action",
+        channel="registry",
+        applies_to=("bfcl_v3",),
+        what_is_modified=(
+            "Request and registry are those of a record in which upstream says that no call is right."
+        ),
+        how_made=(
+            "BFCL's own pools `irrelevance` and `live_irrelevance`, profile full only. Each record is put "
+            "to a clean sample of BFCL of the same half (written by experts, or live), whose id it bears. "
+            "Nothing else of that sample is in the row, so the two are no pair: its accuracy says "
+            "something, its difference to clean rows does not. That no call is right is upstream's word."
+        ),
+        may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+        rows=Rows(paper=0, bundled=8, full=1108),
+        borrows=("irrelevant",),
+        prior_art="BFCL irrelevance and live_irrelevance, whose records they are",
+    ),
+)

@@ -12,19 +12,18 @@ from robustbench_tc.schema import Call, Change, Message, Sample, clean_id_hash
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import (
+    NO_CALL,
+    OPEN,
     Asked,
     NoCall,
     Reworded,
     accepted_names,
-    calling_nothing_right,
-    no_answer,
     open_words,
     opened,
 )
 from .abstention_recorded import Edit, Missing, apply_edits, edits_between, recorded, registry_hash
-from .base import Case, Context, NotApplicable, lost_values, register, states
+from .base import Context, NotApplicable, lost_values, register
 from .query import gold_texts, kept_values, query_span, query_text
-from .registry import clean_messages
 
 
 def taken_out(sample: Sample) -> tuple[Missing, str]:
@@ -96,52 +95,12 @@ def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
     return "another_value_lost" if lost_values(after, kept) else ""
 
 
-@register
-@states(
-    code="missing_value",
-    order=203,
-    display_name="NoValue",
-    label="required value missing",
-    component="observation",
-    channel="context",
-    what_is_modified="One value that the gold tool requires is taken out of the request.",
-    how_made=(
-        "The one place in the request where a required value of the golden call stands was rewritten "
-        "without "
-        "it; nothing else in the row holds the value, and every other golden value stays. Whether a reply "
-        "asks "
-        "for the value is reported beside the accuracy."
-    ),
-    applies_to=("bfcl_v3", "rotbench", "toolalpaca"),
-    may_change=("messages", "the number or roles of messages", "golden answers"),
-    rows=Rows(paper=45, bundled=15, full=45),
-    prior_art="When2Call (request for information), BFCL live missing parameters, ToolSandbox",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            + user: Book 2 seats at my favourite place tonight.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(place: Where, seats: How many) Books a table.
-            + gold: no call
-            """,
-        ),
-    ),
-)
-class MissingValue(NoCall):
+class MissingValue(NoCall, frozen=True):
     """NoValue: a required value is not said."""
 
     def worded(self, sample: Sample) -> Reworded:
         one, _ = taken_out(sample)
         return requested(sample, one.edits)
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The value is said after all."""
-        messages, asked = opened(clean)
-        return msgspec.structs.replace(row, messages=messages, changes=(*asked, no_answer(clean)))
 
 
 CARRIED_OUT = """
@@ -185,108 +144,14 @@ def asking(sample: Sample) -> Reworded:
     return messages, (*changes, said)
 
 
-@register
-@states(
-    code="answer_directly",
-    order=204,
-    display_name="NoNeed",
-    label="no tool needed",
-    component="observation",
-    channel="context",
-    applies_to="every source",
-    what_is_modified=(
-        "A question of general knowledge stands in place of the request, in words of the registry."
-    ),
-    how_made=(
-        "90 questions of general knowledge, written for this type, 60 for the paper's samples and 30 for the "
-        "starter samples. Each speaks of the things that the tools of its registry are about, and none of "
-        "these tools is needed to answer it. It stands in place of the conversation; in a transcript it "
-        "follows after the golden call was made."
-    ),
-    may_change=("messages", "the number or roles of messages", "golden answers"),
-    rows=Rows(paper=60, bundled=30, full=60),
-    prior_art="When2Call (direct answer), MetaTool (tool usage awareness)",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            + user: Why is the sky blue?
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(place: Where, seats: How many) Books a table.
-            + gold: no call
-            """,
-        ),
-    ),
-)
-class AnswerDirectly(NoCall):
+class AnswerDirectly(NoCall, frozen=True):
     """NoNeed: a question that no tool is needed for."""
 
     def worded(self, sample: Sample) -> Reworded:
         return asking(sample)
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The old request still stands in front of the question."""
-        messages, changes = asking(clean)
-        *before, question = messages
-        place = max(i for i, m in enumerate(clean.messages) if m.role == "user")
-        old = clean.messages[place].content
-        both = Message("user", f"{old}\n{question.content}")
-        edit = Change(f"/messages/{place}/content", old, both.content)
-        kept = tuple(edit if one.path == edit.path and one.before == old else one for one in changes)
-        return msgspec.structs.replace(row, messages=(*before, both), changes=(*kept, no_answer(clean)))
 
-
-@register
-@states(
-    code="call_due",
-    spoiled=calling_nothing_right,
-    spoiled_otherwise=clean_messages,
-    order=205,
-    display_name="CallDue",
-    label="call due, declining allowed",
-    component="observation",
-    channel="context",
-    applies_to="every source",
-    what_is_modified=(
-        "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
-    ),
-    how_made=(
-        "The clean row, asked as the other types of the pack are: with the system message that leaves it "
-        "open to "
-        "decline or ask, and without an order to make one call. Its golden answer stays: whoever always "
-        "declines "
-        "is wrong here. A request from which `missing_value` takes a value is asked in the words of that "
-        "type, with the value beside them. Rows whose gold is a control tool (to ask, to finish) have none: "
-        "there no call is due."
-    ),
-    may_change=("messages", "the number or roles of messages"),
-    ground_truth_changes=False,
-    rows=Rows(paper=198, bundled=72, full=3071),
-    prior_art="BFCL live relevance; balanced accuracy of call decisions as in When2Call",
-    caught_by="gold_is_the_clean_gold",
-    otherwise_caught_by="static_row_differs_from_clean",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            + user: Book 2 seats at my favourite place, Luna, tonight.
-            """,
-        ),
-        Case(  # the order to make one call is cut out of a transcript
-            clean="dialogue",
-            reads="""
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            -     <user> With this in mind, answer with one tool call.</user>
-            """,
-        ),
-    ),
-)
-class CallDue(Asked):
+class CallDue(Asked, frozen=True):
     """CallDue: the clean row in open words, in which a call is still right."""
 
     def worded(self, sample: Sample) -> Reworded:
@@ -296,3 +161,72 @@ class CallDue(Asked):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         messages, changes = self.worded(sample)
         return self.row(sample, changes, messages=messages)
+
+
+register(
+    MissingValue(
+        **NO_CALL,
+        code="missing_value",
+        order=203,
+        display_name="NoValue",
+        label="required value missing",
+        component="observation",
+        channel="context",
+        what_is_modified="One value that the gold tool requires is taken out of the request.",
+        how_made=(
+            "The one place in the request where a required value of the golden call stands was rewritten "
+            "without it; nothing else in the row holds the value, and every other golden value stays. "
+            "Whether a reply asks for the value is reported beside the accuracy."
+        ),
+        applies_to=("bfcl_v3", "rotbench", "toolalpaca"),
+        may_change=("messages", "the number or roles of messages", "golden answers"),
+        rows=Rows(paper=45, bundled=15, full=45),
+        prior_art="When2Call (request for information), BFCL live missing parameters, ToolSandbox",
+    ),
+    AnswerDirectly(
+        **NO_CALL,
+        code="answer_directly",
+        order=204,
+        display_name="NoNeed",
+        label="no tool needed",
+        component="observation",
+        channel="context",
+        applies_to="every source",
+        what_is_modified=(
+            "A question of general knowledge stands in place of the request, in words of the registry."
+        ),
+        how_made=(
+            "90 questions of general knowledge, written for this type, 60 for the paper's samples and 30 "
+            "for the starter samples. Each speaks of the things that the tools of its registry are about, "
+            "and none of these tools is needed to answer it. It stands in place of the conversation; in a "
+            "transcript it follows after the golden call was made."
+        ),
+        may_change=("messages", "the number or roles of messages", "golden answers"),
+        rows=Rows(paper=60, bundled=30, full=60),
+        prior_art="When2Call (direct answer), MetaTool (tool usage awareness)",
+    ),
+    CallDue(
+        **OPEN,
+        code="call_due",
+        order=205,
+        display_name="CallDue",
+        label="call due, declining allowed",
+        component="observation",
+        channel="context",
+        applies_to="every source",
+        what_is_modified=(
+            "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
+        ),
+        how_made=(
+            "The clean row, asked as the other types of the pack are: with the system message that leaves "
+            "it open to decline or ask, and without an order to make one call. Its golden answer stays: "
+            "whoever always declines is wrong here. A request from which `missing_value` takes a value is "
+            "asked in the words of that type, with the value beside them. Rows whose gold is a control tool "
+            "(to ask, to finish) have none: there no call is due."
+        ),
+        may_change=("messages", "the number or roles of messages"),
+        ground_truth_changes=False,
+        rows=Rows(paper=198, bundled=72, full=3071),
+        prior_art="BFCL live relevance; balanced accuracy of call decisions as in When2Call",
+    ),
+)

@@ -16,15 +16,22 @@ of the call's parameters, or requires another.
 
 import random
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, TextRequest, broken, register, states, variant
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+    TextRequest,
+    broken,
+    register,
+)
 from .registry import (
     NO_PARAMETERS,
     Gold,
@@ -39,21 +46,18 @@ from .registry import (
     insert,
     keeps_gold,
     near_duplicates,
-    plain,
     surplus,
 )
 
-
-@states(
-    component="action",
-    level="interaction",
-    pack="core",
-    may_change=("the set of tools",),
-    ground_truth_changes=False,
-    train_augmentable=True,
-)
-class Registry(Perturbation):
-    """What all action types share: tools come in, and nothing else changes."""
+ACTION: Facts = {
+    "component": "action",
+    "level": "interaction",
+    "pack": "core",
+    "may_change": ("the set of tools",),
+    "ground_truth_changes": False,
+    "train_augmentable": True,
+}
+"""What all action types share: tools come in, and nothing else changes."""
 
 
 _HOW_MADE = (
@@ -62,17 +66,12 @@ _HOW_MADE = (
 )
 
 
-class SameName(Registry):
+class SameName(Perturbation, frozen=True, kw_only=True):
     """One distractor per gold tool, under the same name."""
 
-    channel = "namesake"
-    method = "rule"
-    applies_to = "one gold tool"
-    traits = ("description", "wrong_parameters")
-    caught_by = "one_distractor_per_gold_tool"
-
-    description: ClassVar[Literal["none", "gold", "donor"]]
-    wrong_parameters: ClassVar[bool]
+    TRAITS: ClassVar[tuple[str, ...]] = ("description", "wrong_parameters")
+    description: Literal["none", "gold", "donor"]
+    wrong_parameters: bool
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """One distractor per distinct gold tool enters at a seeded place.
@@ -132,201 +131,40 @@ class SameName(Registry):
             }
         )
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """A second distractor of the same name."""
-        gold = clean.golden_answers[0][0].name
-        return msgspec.structs.replace(row, tools=(*row.tools, Tool(gold, "", NO_PARAMETERS)))
+
+SAME_NAME: Facts = {
+    **ACTION,
+    "channel": "namesake",
+    "method": "rule",
+    "applies_to": "one gold tool",
+}
 
 
-variant(
-    SameName,
-    """Dup-NoDesc: neither description nor parameters.""",
-    code="same_name_A",
-    order=5,
-    display_name="Dup-NoDesc",
-    label="twin, no description",
-    what_is_modified=(
-        "A distractor with the ground-truth tool's name is added, carrying neither description nor "
-        "parameters."
-    ),
-    how_made=_HOW_MADE.format("no description and no parameters"),
-    description="none",
-    wrong_parameters=False,
-    solved_without_reading=(
-        "The distractor has neither description nor parameters: whoever takes the fuller definition is right."
-    ),
-    rows=Rows(paper=140, bundled=57),
-    paper_rows=133,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: reserve()
-            """,
-        ),
-    ),
-)
+PER_TOOL = 2
 
 
-variant(
-    SameName,
-    """Dup-Desc: the gold tool's description, no parameters.""",
-    code="same_name_B",
-    order=6,
-    display_name="Dup-Desc",
-    label="described twin, no parameters",
-    what_is_modified="A same-named distractor is added with the correct description and no parameters.",
-    how_made=_HOW_MADE.format("the gold tool's description and no parameters"),
-    description="gold",
-    wrong_parameters=False,
-    solved_without_reading="The distractor has no parameters: whoever takes the longer definition is right.",
-    rows=Rows(paper=138, bundled=57),
-    paper_rows=127,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: reserve() Books a table.
-            """,
-        ),
-    ),
-)
+def new_tools(registry: Sequence[Tool], written: Sequence[Sequence[Tool]]) -> list[Tool]:
+    """Of the tools that were written for each tool of the registry (control tools excepted), in its form,
+    those that enter: PER_TOOL at most, none that is all but the same as another."""
+    imitated = [tool for tool in registry if tool.name not in CONTROL_TOOLS]
+    known = list(registry)
+    offered = set[str]()  # the first tool of a name is the one that its judgment is about
+    new: list[Tool] = []
+    for beside, tools in zip(imitated, written, strict=True):
+        fresh: list[Tool] = []
+        for tool in tools:
+            again = tool.name in offered or any(near_duplicates(tool, one) for one in known)
+            offered.add(tool.name)
+            formed = None if again else in_form_of(imitated, tool, beside)
+            if len(fresh) < PER_TOOL and formed is not None:
+                known.append(tool)
+                fresh.append(formed)
+        new += fresh
+    return new
 
 
-variant(
-    SameName,
-    """Dup-WrongP: no description, wrong parameters.""",
-    code="same_name_C",
-    order=7,
-    display_name="Dup-WrongP",
-    label="undescribed twin, wrong parameters",
-    what_is_modified="A same-named distractor is added with no description and wrong parameters.",
-    how_made=_HOW_MADE.format("no description, and the parameters of another tool"),
-    description="none",
-    wrong_parameters=True,
-    solved_without_reading="The distractor has no description: whoever takes the described tool is right.",
-    rows=Rows(paper=146, bundled=59),
-    paper_rows=126,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: reserve(dish: What to look for)
-            """,
-        ),
-    ),
-)
-
-
-variant(
-    SameName,
-    """Dup-DescWP: the gold tool's description, wrong parameters.""",
-    code="same_name_D",
-    order=8,
-    display_name="Dup-DescWP",
-    label="described twin, wrong parameters",
-    what_is_modified="A same-named distractor is added with the correct description and wrong parameters.",
-    how_made=_HOW_MADE.format("the gold tool's description, and the parameters of another tool"),
-    description="gold",
-    wrong_parameters=True,
-    rows=Rows(paper=144, bundled=59),
-    paper_rows=125,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: reserve(dish: What to look for) Books a table.
-            """,
-        ),
-    ),
-)
-
-
-variant(
-    SameName,
-    """Dup-SwapDP: another tool's description and parameters.""",
-    code="same_name_E",
-    order=9,
-    display_name="Dup-SwapDP",
-    label="twin, another tool's definition",
-    what_is_modified=(
-        "A same-named distractor is added with a swapped, wrong description and wrong parameters (the "
-        "paper does not say where the swapped text comes from)."
-    ),
-    how_made=_HOW_MADE.format("the description and the parameters of another tool"),
-    description="donor",
-    wrong_parameters=True,
-    rows=Rows(paper=146, bundled=59),
-    paper_rows=126,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: reserve(dish: What to look for) Shows a menu.
-            """,
-        ),
-    ),
-)
-
-
-def _sibling(name: str, description: str) -> dict[str, Json]:
-    """A tool as a model would write it, for the golden case."""
-    return plain(Tool(name, description, {"type": "object", "properties": {"near": {"type": "string"}}}))
-
-
-@register
-@states(
-    code="redundant",
-    order=10,
-    display_name="RedunTool",
-    label="similar tools added",
-    channel="siblings",
-    what_is_modified=(
-        "Plausible sibling tools that do a related but different job are added to the tool list."
-    ),
-    how_made=(
-        "Up to two new tools per tool of the registry (control tools excepted), written by a model:"
-        " related, of another purpose, named by the same convention, and none meant to answer the "
-        "query. The registry gives the keys of the schema, the words for types and the share of required "
-        "parameters; texts and parameters stay as they were written."
-    ),
-    method="llm",
-    applies_to="every source",
-    rows=Rows(paper=199, bundled=73),
-    paper_rows=199,
-    golden=(
-        Case(
-            clean="table",
-            texts={
-                "Shows a menu.": [
-                    _sibling("rate_menu", "Rates a menu."),
-                    _sibling("find_wine", "Finds a wine."),
-                ],
-                "Books a table.": [
-                    _sibling("cancel_table", "Cancels a table."),
-                    _sibling("find_menu", "Taken."),
-                ],
-            },
-            reads="""
-            + tool: find_wine(near) Finds a wine.
-            + tool: cancel_table(near) Cancels a table.
-            + tool: rate_menu(near) Rates a menu.
-            + flag: fewer_redundant_tools
-            """,
-        ),
-    ),
-    flags=MappingProxyType(
-        {
-            "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool, "
-            "had no form of the registry, or could serve"
-        }
-    ),
-    caught_by="redundant_tools_are_new",
-)
-class Redundant(Registry):
+class Redundant(Perturbation, frozen=True):
     """RedunTool: up to two new, related tools of another purpose per tool of the registry (model-written)."""
-
-    PER_TOOL: ClassVar[int] = 2
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """One text per tool, control tools excepted; its context: schema, names taken, messages."""
@@ -353,10 +191,10 @@ class Redundant(Registry):
         Raises NotApplicable(`no_new_tool`) where none is left.
         """
         texts = [context.text(request) for request in self.requests(sample)]
-        new = self.new_tools(sample.tools, [msgspec.convert(text.value, list[Tool]) for text in texts])
+        new = new_tools(sample.tools, [msgspec.convert(text.value, list[Tool]) for text in texts])
         if not new:
             raise NotApplicable("no_new_tool")
-        short = len(new) < self.PER_TOOL * len(texts)
+        short = len(new) < PER_TOOL * len(texts)
         tools = insert(sample.tools, new, rng)
         index = sample.gold_tool_index
         return self.row(
@@ -368,25 +206,6 @@ class Redundant(Registry):
             gold_tool_index=None if index is None else index_of(tools, sample.tools[index]),
         )
 
-    def new_tools(self, registry: Sequence[Tool], written: Sequence[Sequence[Tool]]) -> list[Tool]:
-        """Of the tools that were written for each tool of the registry (control tools excepted), in its form,
-        those that enter: PER_TOOL at most, none that is all but the same as another."""
-        imitated = [tool for tool in registry if tool.name not in CONTROL_TOOLS]
-        known = list(registry)
-        offered = set[str]()  # the first tool of a name is the one that its judgment is about
-        new: list[Tool] = []
-        for beside, tools in zip(imitated, written, strict=True):
-            fresh: list[Tool] = []
-            for tool in tools:
-                again = tool.name in offered or any(near_duplicates(tool, one) for one in known)
-                offered.add(tool.name)
-                formed = None if again else in_form_of(imitated, tool, beside)
-                if len(fresh) < self.PER_TOOL and formed is not None:
-                    known.append(tool)
-                    fresh.append(formed)
-            new += fresh
-        return new
-
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """New tools only, with free names, at most PER_TOOL per tool, and the index on the gold tool."""
         wrong = self.beyond(clean, row)
@@ -394,7 +213,7 @@ class Redundant(Registry):
         if not extra:
             return [*wrong, "the registry is not the clean one plus new tools"]
         originals = [tool for tool in clean.tools if tool.name not in CONTROL_TOOLS]
-        if len(extra) > self.PER_TOOL * len(originals):
+        if len(extra) > PER_TOOL * len(originals):
             wrong.append("more than two new tools per tool")
         others = list(clean.tools)
         for tool in extra:
@@ -405,7 +224,114 @@ class Redundant(Registry):
             others.append(tool)
         return wrong + keeps_gold(clean, row)
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The last new tool twice."""
-        new = next(tool for tool in reversed(row.tools) if tool not in clean.tools)
-        return msgspec.structs.replace(row, tools=(*row.tools, new))
+
+register(
+    SameName(
+        **SAME_NAME,
+        code="same_name_A",
+        order=5,
+        display_name="Dup-NoDesc",
+        label="twin, no description",
+        what_is_modified=(
+            "A distractor with the ground-truth tool's name is added, carrying neither description nor "
+            "parameters."
+        ),
+        how_made=_HOW_MADE.format("no description and no parameters"),
+        description="none",
+        wrong_parameters=False,
+        solved_without_reading=(
+            "The distractor has neither description nor parameters: whoever takes the fuller definition is "
+            "right."
+        ),
+        rows=Rows(paper=140, bundled=57),
+        paper_rows=133,
+    ),
+    SameName(
+        **SAME_NAME,
+        code="same_name_B",
+        order=6,
+        display_name="Dup-Desc",
+        label="described twin, no parameters",
+        what_is_modified="A same-named distractor is added with the correct description and no parameters.",
+        how_made=_HOW_MADE.format("the gold tool's description and no parameters"),
+        description="gold",
+        wrong_parameters=False,
+        solved_without_reading=(
+            "The distractor has no parameters: whoever takes the longer definition is right."
+        ),
+        rows=Rows(paper=138, bundled=57),
+        paper_rows=127,
+    ),
+    SameName(
+        **SAME_NAME,
+        code="same_name_C",
+        order=7,
+        display_name="Dup-WrongP",
+        label="undescribed twin, wrong parameters",
+        what_is_modified="A same-named distractor is added with no description and wrong parameters.",
+        how_made=_HOW_MADE.format("no description, and the parameters of another tool"),
+        description="none",
+        wrong_parameters=True,
+        solved_without_reading=(
+            "The distractor has no description: whoever takes the described tool is right."
+        ),
+        rows=Rows(paper=146, bundled=59),
+        paper_rows=126,
+    ),
+    SameName(
+        **SAME_NAME,
+        code="same_name_D",
+        order=8,
+        display_name="Dup-DescWP",
+        label="described twin, wrong parameters",
+        what_is_modified=(
+            "A same-named distractor is added with the correct description and wrong parameters."
+        ),
+        how_made=_HOW_MADE.format("the gold tool's description, and the parameters of another tool"),
+        description="gold",
+        wrong_parameters=True,
+        rows=Rows(paper=144, bundled=59),
+        paper_rows=125,
+    ),
+    SameName(
+        **SAME_NAME,
+        code="same_name_E",
+        order=9,
+        display_name="Dup-SwapDP",
+        label="twin, another tool's definition",
+        what_is_modified=(
+            "A same-named distractor is added with a swapped, wrong description and wrong parameters (the "
+            "paper does not say where the swapped text comes from)."
+        ),
+        how_made=_HOW_MADE.format("the description and the parameters of another tool"),
+        description="donor",
+        wrong_parameters=True,
+        rows=Rows(paper=146, bundled=59),
+        paper_rows=126,
+    ),
+    Redundant(
+        **ACTION,
+        code="redundant",
+        order=10,
+        display_name="RedunTool",
+        label="similar tools added",
+        channel="siblings",
+        what_is_modified=(
+            "Plausible sibling tools that do a related but different job are added to the tool list."
+        ),
+        how_made=(
+            "Up to two new tools per tool of the registry (control tools excepted), written by a model:"
+            " related, of another purpose, named by the same convention, and none meant to answer the "
+            "query. The registry gives the keys of the schema, the words for types and the share of required "
+            "parameters; texts and parameters stay as they were written."
+        ),
+        method="llm",
+        applies_to="every source",
+        rows=Rows(paper=199, bundled=73),
+        paper_rows=199,
+        flags={
+            "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool, "
+            "had no form of the registry, or could serve"
+        },
+    ),
+)

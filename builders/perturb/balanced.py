@@ -15,17 +15,20 @@ first answer's, are left out.
 import random
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import ClassVar, NamedTuple
-
-import msgspec
 
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, dumps
 
-from .base import Context, NotApplicable, broken, states
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    broken,
+)
 from .offers import (
     FACTORS,
     NAMES_DISTRACTOR,
+    OFFER,
     VALUES,
     Preference,
     accepted_names,
@@ -64,26 +67,14 @@ def the_gold_tool(sample: Sample) -> int:
     return next(iter(found.values()))
 
 
-@states(
-    pack="offers",
-    may_change=("messages", "the set of tools", "golden answers"),
-    ground_truth_changes=True,
-    train_augmentable=True,
-    stated=True,
-    suffix="_1",
-    traits=(*Preference.traits, "design"),
-    caught_by="balanced_offers_in_order",
-    flags=MappingProxyType(
-        {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse choice here"}
-    ),
-)
-class Balanced(Preference):
+class Balanced(Preference, frozen=True, kw_only=True):
     """The common course of the types whose gold has the suffixed name in half of the rows."""
 
-    design: ClassVar[str]
-    mirrored: ClassVar[bool] = False
+    TRAITS: ClassVar[tuple[str, ...]] = (*Preference.TRAITS, "design")
+    design: str
+    mirrored: bool = False
     """Whether the shared draws are taken the other way round."""
-    wishes: ClassVar[Mapping[str, tuple[str, ...]]]
+    wishes: Mapping[str, tuple[str, ...]]
     """Sentences that join the request, by `quality`."""
 
     def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
@@ -180,35 +171,17 @@ class Balanced(Preference):
             }
         )
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The offers of the two tools exchanged."""
-        gold, other = self.pair_of(clean, row)
-        notes = {gold.name: _note(clean.tools[clean.gold_tool_index or 0], other) or ""}
-        notes[other.name] = _note(clean.tools[clean.gold_tool_index or 0], gold) or ""
-        return self.with_notes(clean, row, notes)
 
-    def pair_of(self, clean: Sample, row: Sample) -> tuple[Tool, Tool]:
-        """The gold tool of a row and the other one."""
-        known = {tool.name for tool in clean.tools} - {clean.tools[clean.gold_tool_index or 0].name}
-        gold = row.tools[row.gold_tool_index or 0]
-        return gold, next(tool for tool in row.tools if tool is not gold and tool.name not in known)
-
-    def with_notes(self, clean: Sample, row: Sample, notes: Mapping[str, str]) -> Sample:
-        """The row with other annotations, by the tools' names."""
-        text = clean.tools[clean.gold_tool_index or 0].description
-        tools = tuple(
-            msgspec.structs.replace(tool, description=annotated(text, notes[tool.name]))
-            if tool.name in notes
-            else tool
-            for tool in row.tools
-        )
-        return msgspec.structs.replace(row, tools=tools)
-
-    def with_other_wish(self, clean: Sample, row: Sample, sentence: str) -> Sample:
-        """The row with another wish."""
-        messages, change = wished(clean, sentence)
-        kept = tuple(change if one.path.startswith("/messages") else one for one in row.changes)
-        return msgspec.structs.replace(row, messages=messages, changes=kept)
+BALANCED: Facts = {
+    **OFFER,
+    "pack": "offers",
+    "may_change": ("messages", "the set of tools", "golden answers"),
+    "ground_truth_changes": True,
+    "train_augmentable": True,
+    "stated": True,
+    "suffix": "_1",
+    "flags": {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse choice here"},
+}
 
 
 class Offer(NamedTuple):

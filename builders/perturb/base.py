@@ -1,10 +1,10 @@
 """What a perturbation is: one unit per type code, with everything about the type in one place.
 
-A unit states the type's facts (class attributes; `facts.py` collects them), says which texts it needs
-(`requests`, empty for rule types), whether it applies and what it changes (`perturb`, which raises
-`NotApplicable` with a reason), what must hold between a clean row and its own (`check`), and shows itself:
-golden cases to read, and a defect that the gate has to catch (`spoiled`). Randomness and rewritten texts come
-in from outside, so a unit is a pure function.
+A unit states the type's facts (its fields; `facts.py` collects them), says which texts it needs (`requests`,
+empty for rule types), whether it applies and what it changes (`perturb`, which raises `NotApplicable` with a
+reason), and what must hold between a clean row and its own (`check`). Randomness and rewritten texts come in
+from outside, so a unit is a pure function. How it reads, and which defects the gate has to catch, stands in
+tests/builders/perturb/golden.yaml.
 """
 
 import hashlib
@@ -13,14 +13,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from robustbench_tc.eval.validate import taken as taken_by_scorer
-from robustbench_tc.schema import GOLD_NOT_STATED, Change, Component, Json, Sample, Tool
-from robustbench_tc.taxonomy import Channel, Level, Method, NoCall, Pack, Part, Rows
+from robustbench_tc.schema import GOLD_NOT_STATED, Change, Json, Sample, Tool
+from robustbench_tc.taxonomy import Part, PerturbationType
 
 from .. import answerable
 
@@ -143,77 +142,30 @@ class Context:
         return self._lent.get((name, clean_id), ())
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden case: a clean sample of ours, and how the type's row differs from it, to be read."""
-
-    clean: str
-    """A sample of `cases.CLEAN`."""
-    reads: str
-    """`cases.difference` of the two, line by line."""
-    texts: dict[str, Json] = {}
-    """What somebody wrote for the texts that the type asks for, by their input."""
+Facts: TypeAlias = dict[str, Any]
+"""What the types of a family state alike: fields of `Perturbation`."""
 
 
-class Perturbation:
-    """Base of the units: the facts that a type states, and what it does. See docs/extending.md.
+class Perturbation(PerturbationType, frozen=True, kw_only=True, eq=False):
+    """A type: its facts, as fields, and what it does. See docs/extending.md.
 
-    A fact stands in the class itself or, where a whole family shares it, in a base class that is not a type.
+    A family is a class with what its types do, a dict of what they state alike, and a table of its types:
+    calls of the class. A field of a family is a parameter by which its types differ.
     """
 
-    code: ClassVar[str]
-    order: ClassVar[int]
-    display_name: ClassVar[str]
-    label: ClassVar[str]
-    component: ClassVar[Component]
-    level: ClassVar[Level]
-    pack: ClassVar[Pack]
-    channel: ClassVar[Channel]
-    what_is_modified: ClassVar[str]
-    how_made: ClassVar[str]
-    method: ClassVar[Method]
-    may_change: ClassVar[tuple[Part, ...]]
-    ground_truth_changes: ClassVar[bool]
-    train_augmentable: ClassVar[bool]
-    applies_to: ClassVar[Literal["every source", "one gold tool"] | tuple[str, ...]]
+    applies_to: Literal["every source", "one gold tool"] | tuple[str, ...]
     """Every source, those whose samples have one gold tool, or sources by name."""
-    rows: ClassVar[Rows]
-    golden: ClassVar[tuple[Case, ...]]
-    caught_by: ClassVar[str]
-    """The check of the gate that catches what `spoiled` makes of a row."""
-
-    paper_rows: ClassVar[int | None] = None
-    paper_unchanged: ClassVar[int] = 0
-    judged_as: ClassVar[str | None] = None
-    injected_error: ClassVar[str | None] = None
-    flags: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Flags that its rows may carry, with words for the card."""
-    traits: ClassVar[tuple[str, ...]] = ()
-    """Names of further class attributes, which tell the types of one channel apart."""
-    prompt: ClassVar[str] = ""
+    prompt: str = ""
     """Model-written types: the name of the prompt, where several types share one; else it is the code's."""
-    prompt_words: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    prompt_words: Mapping[str, str] = {}
     """What such a prompt says of this type: its placeholders, beside those of every request."""
-    solved_without_reading: ClassVar[str] = ""
-    """Why the type stays although the registry alone gives the gold tool away (`audits/shortcuts.py`)."""
-    series: ClassVar[str] = ""
-    """The series of doses that the type is one of, and its dose, in the series' own unit."""
-    dose: ClassVar[float | None] = None
-    prior_art: ClassVar[str] = ""
-    """Beyond the core: the paper or benchmark that asks the same, in a line; "none known" where there is
-    none."""
-    draws_as: ClassVar[str] = ""
+    draws_as: str = ""
     """The type whose draws it repeats, sample for sample; "" for draws of its own."""
-    may_decline: ClassVar[bool] = False
-    """Whether its rows are asked in words that leave it open to call nothing."""
-    borrows: ClassVar[tuple[str, ...]] = ()
+    borrows: tuple[str, ...] = ()
     """Loans that it needs beside the clean rows of the build (`builders/loans.py`)."""
-    no_call: ClassVar[NoCall] = "wrong"
-    """What a reply without a call is worth in its rows."""
-    control: ClassVar[str] = ""
-    """Where that is right or accepted: the type whose rows of the same samples, asked in the same words, make
-    a call due."""
-    otherwise_caught_by: ClassVar[str] = ""
-    """Beyond the core: the check of the gate that catches what `spoiled_otherwise` makes of a row."""
+
+    TRAITS: ClassVar[tuple[str, ...]] = ()
+    """The parameters that are published: they tell the types of one channel apart."""
 
     def requests(self, sample: Sample) -> Sequence[TextRequest]:
         """The texts this type needs for the sample; none for rule and runtime types."""
@@ -254,15 +206,6 @@ class Perturbation:
                 "the gold changed": other_gold and "golden answers" not in self.may_change,
             }
         )
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """`row` with a defect that this type could plausibly have: the check `caught_by` has to see it."""
-        raise NotImplementedError
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """`row` with another such defect, which `otherwise_caught_by` has to see; every type beyond the core
-        has one."""
-        raise NotImplementedError
 
     def row(
         self,
@@ -310,37 +253,14 @@ REGISTRY = Units()
 """Every stated unit by its code, in the taxonomy's order (`perturb/__init__.py` finds the modules)."""
 
 
-def register(unit: type[Perturbation]) -> type[Perturbation]:
-    """Class decorator: puts one instance of the unit into the registry under its code."""
-    code = vars(unit).get("code")
-    if not isinstance(code, str) or not code.isidentifier():
-        raise ValueError(f"{unit.__module__}.{unit.__qualname__}: a type states its own `code`, a plain word")
-    if code in REGISTRY:
-        raise ValueError(f"two units for {code}: {type(REGISTRY[code]).__qualname__} and {unit.__qualname__}")
-    REGISTRY[code] = unit()
-    return unit
-
-
-def states(**facts: object) -> Callable[[type[Perturbation]], type[Perturbation]]:
-    """Class decorator under `register`: the facts of a type that has steps of its own, as a row of a table.
-
-    `facts`: the class attributes of `Perturbation` that it states.
-    """
-
-    def stated(unit: type[Perturbation]) -> type[Perturbation]:
-        for name, value in facts.items():
-            setattr(unit, name, value)
-        return unit
-
-    return stated
-
-
-def variant(base: type[Perturbation], what: str, **facts: object) -> None:
-    """Registers a type that differs from its family in facts alone: a row of the family's table.
-
-    `what`: the docstring of its class; `facts`: the class attributes of `Perturbation` that it states.
-    """
-    register(type(str(facts["code"]), (base,), {"__doc__": what, "__module__": base.__module__, **facts}))
+def register(*units: Perturbation) -> None:
+    """Puts types into the registry under their codes."""
+    for unit in units:
+        if not unit.code.isidentifier():
+            raise ValueError(f"{unit.code!r}: the code of a type is a plain word")
+        if unit.code in REGISTRY:
+            raise ValueError(f"two types of the code {unit.code}")
+        REGISTRY[unit.code] = unit
 
 
 def broken(rules: Mapping[str, bool]) -> list[str]:

@@ -13,31 +13,28 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
-
-import msgspec
+from itertools import product
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from robustbench_tc.builders.plain import other_script
-from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, Language, value_map
+from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, value_map
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
 from .base import (
     DERIVED,
-    Case,
     Context,
+    Facts,
     NotApplicable,
     Perturbation,
     TextRequest,
     lost_digits,
     refuse_text,
     register,
-    states,
 )
 from .context_text import holds
-from .observation import QueryRewrite
-from .query import gold_texts, kept_values, query_span, replace_span, reworded
+from .observation import QUERY_REWRITE, QueryRewrite
+from .query import gold_texts, kept_values, query_span, replace_span
 
 NO_VALUE = "no_value_to_translate"
 NOT_UNIQUE = "surface_not_unique"
@@ -69,32 +66,19 @@ _HOW_TRANSLATED = (
     "and where the scorer takes the translated one."
 )
 _MLCL = "MLCL (Luo et al. 2026, arXiv:2601.05366): {} translated queries in Chinese, Hindi and Igbo"
-_PRIOR_ART = {
-    "kept": _MLCL.format("partially") + "; MASSIVE-Agents (Kulkarni et al. 2025) in 52 languages",
-    "translated": _MLCL.format("fully"),
-}
 
 
-class InLanguage(QueryRewrite):
+class InLanguage(QueryRewrite, frozen=True, kw_only=True):
     """What the types of all languages share."""
 
-    pack = "language"
-    paper_rows = None
-    language: ClassVar[str]
+    TRAITS: ClassVar[tuple[str, ...]] = ("language", "values")
+    language: str
     """Its code."""
-    values: ClassVar[str]
-    """kept or translated."""
-    traits = ("language", "values")
+    values: Literal["kept", "translated"]
 
 
-class Kept(InLanguage):
+class Kept(InLanguage, frozen=True):
     """The request in another language, every golden value verbatim."""
-
-    train_augmentable = True
-    values = "kept"
-    prompt = "language"
-    prior_art = _PRIOR_ART["kept"]
-    otherwise_caught_by = "gold_values_kept"
 
     def refuse(self, request: TextRequest, answer: Json) -> str | None:
         """As every rewritten text, and in the language's script."""
@@ -105,26 +89,8 @@ class Kept(InLanguage):
         script = other_script(self.language, text, kept_values(clean, before))
         return super().check_text(before, text, clean, row) + ([] if script is None else [script])
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """A golden value that was spelt in another way."""
-        change = row.changes[0]
-        text = str(change.after)
-        for value in kept_values(clean, str(change.before)):
-            if value.isalpha():
-                return reworded(row, text.replace(value, "-".join(value)))
-        return row
 
-
-@states(
-    train_augmentable=False,
-    values="translated",
-    applies_to="one gold tool",
-    prompt="language_full",
-    prior_art=_PRIOR_ART["translated"],
-    caught_by="gold_values_kept",
-    otherwise_caught_by="surfaces_stand_for_values",
-)
-class Translated(InLanguage):
+class Translated(InLanguage, frozen=True):
     """The request as a native speaker types it, with its values."""
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
@@ -177,20 +143,6 @@ class Translated(InLanguage):
         if in_english(surfaces, row.messages, row.tools):
             wrong.append("a translated value stands in the row in English too")
         return wrong
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The query without the words that stand for a golden value."""
-        before, after = str(row.changes[0].before), str(row.changes[0].after)
-        for value, surface in value_map(row).items():
-            if value in before:
-                return reworded(row, after.replace(surface, "…"))
-        return row
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """A map that names a value that the golden call does not have."""
-        surfaces = {f"{value} Bay": surface for value, surface in value_map(row).items()}
-        more = Change(VALUE_MAP, None, {**value_map(row), **surfaces})
-        return msgspec.structs.replace(row, changes=(row.changes[0], more))
 
 
 class Translation(NamedTuple):
@@ -268,107 +220,75 @@ def not_unique(surfaces: Mapping[str, str]) -> bool:
 
 # --- the types ----------------------------------------------------------------------------------------
 
-_TABLE = "Book 2 seats at Luna tonight."
-_FERRY = "Which ferries leave Mallow Quay on Friday?"
-
-_KEPT_CASES = {
-    "zh": "今晚在 Luna 订 2 个座位。",
-    "hi": "आज रात Luna में 2 सीटें बुक करो।",
-    "es": "Reserva 2 asientos en Luna para esta noche.",
-    "ar": "احجز 2 من المقاعد في Luna الليلة.",
-    "sw": "Weka nafasi 2 za viti pale Luna usiku wa leo.",
-}
-_TRANSLATED_CASES = {
-    "zh": ("table", "Luna", "露娜", "今晚在露娜订 2 个座位。"),
-    "hi": ("table", "Luna", "लूना", "आज रात लूना में 2 सीटें बुक करो।"),
-    "es": ("ferry", "Friday", "viernes", "¿Qué ferris salen de Mallow Quay el viernes?"),
-    "ar": ("table", "Luna", "لونا", "احجز 2 من المقاعد في لونا الليلة."),
-    "sw": ("ferry", "Friday", "Ijumaa", "Ni feri zipi zinaondoka Mallow Quay siku ya Ijumaa?"),
+_QUERIES: Facts = {
+    **{name: fact for name, fact in QUERY_REWRITE.items() if name not in ("pack", "paper_rows", "rows")},
+    "pack": "language",
 }
 
 
-def _translated_case(code: str) -> Case:
-    clean, value, surface, text = _TRANSLATED_CASES[code]
-    asked = {"table": _TABLE, "ferry": _FERRY}[clean]
-    answer = {"text": text, "value_map": {value: surface}}
-    reads = f"- user: {asked}\n+ user: {text}\n+ {value} is written: {surface}"
-    return Case(clean=clean, texts={asked: answer}, reads=reads)
-
-
-def facts_of(base: type[InLanguage], language: Language) -> dict[str, Any]:
-    """What tells the type of a language from those of others."""
-    kept = base.values == "kept"
-    changed, made = (_KEPT, _HOW_KEPT) if kept else (_TRANSLATED, _HOW_TRANSLATED)
-    return {
-        "__doc__": f"{base.__doc__} Language: {language.name}.",
-        "__module__": __name__,
-        "code": f"language_{language.code}" if kept else f"language_full_{language.code}",
-        "language": language.code,
-        "display_name": f"{language.name}-{'Kept' if kept else 'Full'}",
-        "label": f"{language.name}, values {base.values}",
-        "what_is_modified": _CHANGED.format(language=language.name, values=changed),
-        "how_made": _HOW_MADE.format(language=language.name) + made,
-        "prompt_words": MappingProxyType({"language": language.name}),
-        "judged_as": f"a user's request; the second is a translation into {language.name}",
+def in_language(translated: bool, code: str, name: str, **facts: Any) -> InLanguage:
+    """The type of one language: `code` is the language's, as in `LANGUAGES`."""
+    changed, made = (_TRANSLATED, _HOW_TRANSLATED) if translated else (_KEPT, _HOW_KEPT)
+    shared: Facts = {
+        **_QUERIES,
+        **facts,
+        "language": code,
+        "label": f"{name}, values {'translated' if translated else 'kept'}",
+        "what_is_modified": _CHANGED.format(language=name, values=changed),
+        "how_made": _HOW_MADE.format(language=name) + made,
+        "prompt_words": {"language": name},
+        "judged_as": f"a user's request; the second is a translation into {name}",
     }
-
-
-def _type(base: type[InLanguage], language: Language, **facts: Any) -> type[Perturbation]:
-    """The class of one language's type."""
-    return type(base.__name__ + language.name, (base,), {**facts_of(base, language), **facts})
-
-
-_ROWS: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"zh": (199, 14), "hi": (199, 19), "es": (198, 18), "ar": (199, 17), "sw": (198, 10)}
-)
-"""Rows of profile paper: with values kept, and with values translated."""
-
-_BUNDLED: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"zh": (23, 8), "hi": (23, 8), "es": (23, 7), "ar": (23, 8), "sw": (23, 6)}
-)
-"""The same of profile bundled."""
-
-for _place, _code in enumerate(RECORDED):
-    register(
-        _type(
-            Kept,
-            LANGUAGES[_code],
-            order=FIRST + _place,
-            rows=Rows(paper=_ROWS[_code][0], bundled=_BUNDLED[_code][0]),
-            golden=(
-                Case(
-                    clean="table",
-                    texts={_TABLE: _KEPT_CASES[_code]},
-                    reads=f"- user: {_TABLE}\n+ user: {_KEPT_CASES[_code]}",
-                ),
-            ),
+    if translated:
+        return Translated(
+            **{**shared, "train_augmentable": False, "applies_to": "one gold tool"},
+            code=f"language_full_{code}",
+            display_name=f"{name}-Full",
+            values="translated",
+            prompt="language_full",
+            prior_art=_MLCL.format("fully"),
         )
+    return Kept(
+        **shared,
+        code=f"language_{code}",
+        display_name=f"{name}-Kept",
+        values="kept",
+        prompt="language",
+        prior_art=_MLCL.format("partially") + "; MASSIVE-Agents (Kulkarni et al. 2025) in 52 languages",
     )
-    register(
-        _type(
-            Translated,
-            LANGUAGES[_code],
-            order=FIRST + len(RECORDED) + _place,
-            rows=Rows(paper=_ROWS[_code][1], bundled=_BUNDLED[_code][1]),
-            golden=(_translated_case(_code),),
-        )
+
+
+ROWS: Mapping[str, tuple[Rows, Rows]] = {
+    "zh": (Rows(paper=199, bundled=23), Rows(paper=14, bundled=8)),
+    "hi": (Rows(paper=199, bundled=23), Rows(paper=19, bundled=8)),
+    "es": (Rows(paper=198, bundled=23), Rows(paper=18, bundled=7)),
+    "ar": (Rows(paper=199, bundled=23), Rows(paper=17, bundled=8)),
+    "sw": (Rows(paper=198, bundled=23), Rows(paper=10, bundled=6)),
+}
+"""The languages whose texts ship with the package: rows with values kept, and with values translated."""
+
+register(
+    *(
+        in_language(bool(full), code, LANGUAGES[code].name, order=order, rows=ROWS[code][full])
+        for order, (full, code) in enumerate(product((0, 1), RECORDED), FIRST)
     )
+)
+
+_UNKNOWN: Facts = {"order": 0, "rows": Rows(paper=0, bundled=0)}
 
 
 @cache
 def of_a_language(code: str) -> Perturbation | None:
     """The unit of a language that is not among the stated ones, by its code; None for another code."""
-    for language in LANGUAGES.values():
-        for base in (Kept, Translated):
-            if code == facts_of(base, language)["code"] and language.code not in RECORDED:
-                return _type(base, language, order=0, rows=Rows(paper=0, bundled=0), golden=())()
-    return None
+    family, _, language = code.rpartition("_")
+    if family not in ("language", "language_full") or language not in LANGUAGES or language in RECORDED:
+        return None
+    return in_language(family == "language_full", language, LANGUAGES[language].name, **_UNKNOWN)
 
 
 DERIVED.append(of_a_language)
 
 TEMPLATES: tuple[Perturbation, ...] = tuple(
-    _type(base, Language("{code}", "{language}", None), order=0, rows=Rows(paper=0, bundled=0), golden=())()
-    for base in (Kept, Translated)
+    in_language(translated, "{code}", "{language}", **_UNKNOWN) for translated in (False, True)
 )
 """The facts of both families with holes for the language: `make facts` publishes them for the other rooms."""

@@ -5,21 +5,22 @@ other (`builders.steps` takes it apart again), so that each part's own `check` i
 that it was applied to.
 """
 
-import inspect
 import random
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from types import MappingProxyType
-from typing import ClassVar
+from itertools import combinations, permutations
+from typing import Any
 
 import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.steps import TYPE_CODE, steps
-from robustbench_tc.schema import Change, Message, Sample
-from robustbench_tc.taxonomy import Rows
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Change, Sample
+from robustbench_tc.taxonomy import PerturbationType, Rows
 
-from . import action, mixtures, observation, reward, severity_offers, severity_typos, transition
-from .base import DERIVED, REGISTRY, Case, Context, Perturbation, TextRequest, register, states
+from . import action, observation, reward, severity_offers, severity_typos, transition
+from .base import DERIVED, REGISTRY, Context, Facts, Perturbation, TextRequest, register
 
 _MODULES = (observation, action, reward, severity_offers, severity_typos, transition)
 """Where parts can be from: read before this module asks for them."""
@@ -28,19 +29,10 @@ DESIGN = ("realistic_typos", "same_name_D", "CD", "transient_rate_limit")
 """One type for each component: the parts of the types below."""
 
 
-@states(
-    component="mixed",
-    pack="mixed",
-    channel="mixed",
-    train_augmentable=False,
-    caught_by="diff_explains_the_row",
-    otherwise_caught_by="unit_finds_nothing",
-    prior_art=taxonomy.PRIOR_ART_OF_MIXTURES,
-)
-class Mixed(Perturbation):
+class Mixed(Perturbation, frozen=True, kw_only=True):
     """What all mixed types share; `parts` are their types in the order in which they are applied."""
 
-    parts: ClassVar[tuple[str, ...]]
+    parts: tuple[str, ...]
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """The texts that its parts need."""
@@ -76,41 +68,72 @@ class Mixed(Perturbation):
             for wrong in REGISTRY[code].problems(before, after)
         ]
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The diff without what its first part changed."""
-        second = next(i for i, one in enumerate(row.changes[1:], 1) if one.path == TYPE_CODE)
-        return msgspec.structs.replace(row, changes=(row.changes[0], *row.changes[second:]))
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """A first message more, which no part brought."""
-        return msgspec.structs.replace(row, messages=(Message("system", "Be brief."), *row.messages))
+def code_of(names: Sequence[str]) -> str:
+    """The code of the mixture of these types, whatever their order. Raises UserError for an unknown type and
+    for types that cannot be mixed."""
+    if why := next(_refusals(names), ""):
+        raise UserError(f"mix:{'+'.join(names)}: {why}")
+    codes = {kind.component: kind.code for kind in map(taxonomy.get, map(taxonomy.find, names))}
+    return taxonomy.MIX + "__".join(codes[one] for one in taxonomy.COMPONENTS if one in codes)
 
 
-def kind_of(parts: tuple[str, ...], order: int, rows: Rows, golden: tuple[Case, ...]) -> type[Mixed]:
-    """The type that puts these together: its facts follow from theirs.
+def _refusals(names: Sequence[str]) -> Iterator[str]:
+    """Why these types cannot be mixed."""
+    if len(names) < 2:
+        yield "a mixture has two types or more"
+    for name in names:
+        if taxonomy.parts(name):
+            yield f"{name} is a mixture itself: name its parts"
+        if names.count(name) > 1:
+            yield f"{name} stands there twice"
+    kinds = [taxonomy.get(taxonomy.find(name)) for name in names]
+    for one, other in combinations(kinds, 2):
+        if one.component == other.component:
+            yield f"{one.code} and {other.code} are both of the component {one.component}"
+    for kind in kinds:
+        if kind.component == "transition" and kind.pack != "core":
+            yield f"{kind.code} cannot be mixed: the transition type is one of the core"
+    for one, other in permutations(kinds, 2):
+        if why := _clash(one, other):
+            yield f"{one.code} and {other.code} cannot be mixed: {why}"
+    if not set.intersection(*(set(kind.sources) for kind in kinds)):
+        yield "no source has samples for all of these types"
 
-    Raises ValueError for parts that are not of different components, in the order in which they are applied,
-    and for a transition type beyond the core, whose harness does something else.
-    """
+
+def checked(code: str) -> tuple[str, ...]:
+    """The parts that the code of a mixed type names. Raises UserError as `code_of`, and for another order."""
+    found = taxonomy.parts(code)
+    if (right := code_of(found)) != code:
+        raise UserError(f"{code}: parts are in the order {', '.join(taxonomy.COMPONENTS)}: {right}")
+    return found
+
+
+def _clash(one: PerturbationType, other: PerturbationType) -> str:
+    """Why rows of both would have no right answer that is certain; "" where they would."""
+    if one.no_call == "right" and other.component in ("reward", "transition"):
+        return f"no call is right in rows of {one.code}, and {other.code} is about one"
+    if "parameter schemas" in one.may_change and "the set of tools" in other.may_change:
+        return f"calls are held against the registry where {one.code} changed it, and {other.code} adds tools"
+    if one.channel == "namesake" and other.traits.get("design"):
+        return f"{other.code} moves the right answer to another tool, of which {one.code} has made namesakes"
+    return ""
+
+
+def mixture(parts: tuple[str, ...], **facts: Any) -> Mixed:
+    """The type that puts these together, in this order: the facts that are not given follow from theirs."""
     units = [REGISTRY[code] for code in parts]
-    places = [taxonomy.COMPONENTS.index(unit.component) for unit in units]
-    if len(parts) < 2 or places != sorted(set(places)):
-        raise ValueError(f"{'+'.join(parts)}: one type for each of two components or more, in their order")
-    if any(unit.component == "transition" and unit.pack != "core" for unit in units):
-        raise ValueError(f"{'+'.join(parts)}: the transition type is one of the core")
     one_tool = any(unit.applies_to == "one gold tool" for unit in units)
-    facts = dict(taxonomy.facts_of_mixture(units)) | {
-        "__doc__": f"{' + '.join(unit.display_name for unit in units)}.",
-        "__module__": __name__,
-        "order": order,
-        "parts": parts,
+    shared: Facts = {
+        "component": "mixed",
+        "pack": "mixed",
+        "channel": "mixed",
+        "train_augmentable": False,
+        "prior_art": taxonomy.PRIOR_ART_OF_MIXTURES,
         "applies_to": "one gold tool" if one_tool else "every source",
         "borrows": tuple(dict.fromkeys(name for unit in units for name in unit.borrows)),
-        "rows": rows,
-        "golden": golden,
     }
-    facts["flags"] = MappingProxyType(facts["flags"])
-    return type("Mixed_" + "_".join(parts), (Mixed,), facts)
+    return Mixed(**{**taxonomy.facts_of_mixture(units), **shared, **facts}, parts=parts)
 
 
 @lru_cache(256)
@@ -118,142 +141,32 @@ def of_parts(code: str) -> Perturbation | None:
     """The unit of a mixture that is not among the stated ones, by its code; None for another code."""
     if not taxonomy.parts(code) or not taxonomy.known(code):
         return None
-    made = kind_of(mixtures.checked(code), 2 * taxonomy.AFTER_ALL, Rows(paper=0, bundled=0), ())
-    made.applies_to = taxonomy.get(code).sources
-    return made()
+    sources = taxonomy.get(code).sources
+    last = 2 * taxonomy.AFTER_ALL
+    return mixture(checked(code), order=last, rows=Rows(paper=0, bundled=0), applies_to=sources)
 
 
 DERIVED.append(of_parts)
 
 
-T, D, CD, RL = DESIGN
-_DESIGNED: tuple[tuple[tuple[str, ...], Rows, str], ...] = (
-    (
-        (T, D),
-        Rows(paper=144, bundled=59),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Bok 2 seast at Luna tonigth.
-        + tool: reserve(dish: What to look for) Books a table.
-        """,
-    ),
-    (
-        (T, CD),
-        Rows(paper=148, bundled=60),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Bok 2 seast at Luna tonigth. Please keep the cost of the call as low as possible.
-        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.010.
-        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
-        - gold tool: reserve(place: Where, seats: How many) Books a table.
-        """,
-    ),
-    (
-        (T, RL),
-        Rows(paper=199, bundled=73),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Bok 2 seast at Luna tonigth.
-        + the first call is answered: {error}
-        """,
-    ),
-    (
-        (D, CD),
-        Rows(paper=144, bundled=59),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Book 2 seats at Luna tonight. I would like the option that costs the least per call.
-        + tool: reserve(dish: What to look for) Books a table.
-        - gold tool: reserve(place: Where, seats: How many) Books a table.
-        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.025.
-        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.100.
-        """,
-    ),
-    (
-        (D, RL),
-        Rows(paper=144, bundled=59),
-        """
-        + tool: reserve(dish: What to look for) Books a table.
-        + the first call is answered: {error}
-        """,
-    ),
-    (
-        (CD, RL),
-        Rows(paper=148, bundled=60),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Book 2 seats at Luna tonight. Please keep the cost of the call as low as possible.
-        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.016.
-        - gold tool: reserve(place: Where, seats: How many) Books a table.
-        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
-        + the first call is answered: {error}
-        """,
-    ),
-    (
-        (T, D, CD),
-        Rows(paper=144, bundled=59),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Bok 2 seast at Luna tonigth. My budget is tight, so pick the least expensive tool.
-        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
-        + tool: reserve(dish: What to look for) Books a table.
-        - gold tool: reserve(place: Where, seats: How many) Books a table.
-        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.008.
-        """,
-    ),
-    (
-        (T, D, RL),
-        Rows(paper=144, bundled=59),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Bok 2 seast at Luna tonigth.
-        + tool: reserve(dish: What to look for) Books a table.
-        + the first call is answered: {error}
-        """,
-    ),
-    (
-        (T, CD, RL),
-        Rows(paper=148, bundled=60),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Bok 2 seast at Luna tonigth. Please keep the cost of the call as low as possible.
-        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.025.
-        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.125.
-        - gold tool: reserve(place: Where, seats: How many) Books a table.
-        + the first call is answered: {error}
-        """,
-    ),
-    (
-        (D, CD, RL),
-        Rows(paper=144, bundled=59),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Book 2 seats at Luna tonight. My budget is tight, so pick the least expensive tool.
-        + tool: reserve(dish: What to look for) Books a table.
-        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.010.
-        - gold tool: reserve(place: Where, seats: How many) Books a table.
-        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.050.
-        + the first call is answered: {error}
-        """,
-    ),
-    (
-        (T, D, CD, RL),
-        Rows(paper=144, bundled=59),
-        """
-        - user: Book 2 seats at Luna tonight.
-        + user: Bok 2 seast at Luna tonigth. Use whichever tool is the cheapest for this.
-        + tool: reserve(dish: What to look for) Books a table.
-        + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.012.
-        + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
-        - gold tool: reserve(place: Where, seats: How many) Books a table.
-        + the first call is answered: {error}
-        """,
-    ),
+register(
+    *(
+        mixture(tuple(DESIGN[place] for place in places), order=order, rows=rows)
+        for order, (places, rows) in enumerate(
+            (
+                ((0, 1), Rows(paper=144, bundled=59)),
+                ((0, 2), Rows(paper=148, bundled=60)),
+                ((0, 3), Rows(paper=199, bundled=73)),
+                ((1, 2), Rows(paper=144, bundled=59)),
+                ((1, 3), Rows(paper=144, bundled=59)),
+                ((2, 3), Rows(paper=148, bundled=60)),
+                ((0, 1, 2), Rows(paper=144, bundled=59)),
+                ((0, 1, 3), Rows(paper=144, bundled=59)),
+                ((0, 2, 3), Rows(paper=148, bundled=60)),
+                ((1, 2, 3), Rows(paper=144, bundled=59)),
+                ((0, 1, 2, 3), Rows(paper=144, bundled=59)),
+            ),
+            701,
+        )
+    )
 )
-"""Parts, rows and how the golden case reads: the six pairs, the four triples, all four."""
-
-_ERROR = REGISTRY["transient_rate_limit"].injected_error or ""
-_TEXTS = {"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."}
-for _place, (_parts, _rows, _reads) in enumerate(_DESIGNED, 701):
-    _read = inspect.cleandoc(_reads).replace("{error}", _ERROR)
-    register(kind_of(_parts, _place, _rows, (Case(clean="table", texts=dict(_TEXTS), reads=_read),)))

@@ -10,13 +10,15 @@ import random
 import re
 from typing import NamedTuple
 
-import msgspec
-
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
-from .balanced import Balanced, Schema, Side, Two, offers_of, the_gold_tool
-from .base import Case, NotApplicable, states, variant
+from .balanced import BALANCED, Balanced, Schema, Side, Two, offers_of, the_gold_tool
+from .base import (
+    Facts,
+    NotApplicable,
+    register,
+)
 from .offers import offer_text
 from .registry import may_be_left_out
 
@@ -117,15 +119,7 @@ def without(schema: Schema, name: str) -> Schema:
     return out
 
 
-@states(
-    rows=Rows(paper=30, bundled=10, full=856),
-    design="moot",
-    prior_art="none known for offers; tools that lack what a request needs: BFCL relevance, ToolSandbox",
-    wishes=WISHES,
-    otherwise_caught_by="look_alike_lacks_one_parameter",
-    draws_as="CD_moot",
-)
-class Moot(Balanced):
+class Moot(Balanced, frozen=True):
     """The common course of both types."""
 
     def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
@@ -172,71 +166,43 @@ class Moot(Balanced):
             return ["the tool that lacks a parameter is not the better offer by a factor of 4"]
         return []
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The look-alike has every parameter after all."""
-        schema = clean.tools[clean.gold_tool_index or 0].parameters
-        pair = {tool.name for tool in self.pair_of(clean, row)}
-        tools = tuple(
-            msgspec.structs.replace(tool, parameters=schema) if tool.name in pair else tool
-            for tool in row.tools
-        )
-        return msgspec.structs.replace(row, tools=tools)
+
+MOOT: Facts = {
+    **BALANCED,
+    "rows": Rows(paper=30, bundled=10, full=856),
+    "design": "moot",
+    "prior_art": "none known for offers; tools that lack what a request needs: BFCL relevance, ToolSandbox",
+    "wishes": WISHES,
+    "draws_as": "CD_moot",
+}
 
 
-variant(
-    Moot,
-    """The cheaper look-alike lacks a parameter, which the request needs or not.""",
-    code="CD_moot",
-    order=511,
-    display_name="MisDesc-Moot",
-    label="cheaper tool lacks parameter",
-    what_is_modified=(
-        "A look-alike enters; the cheaper of the two tools lacks a parameter, which the query needs in half "
-        "of the rows; the query asks for the cheapest tool that can do it."
-    ),
-    how_made=_HOW_MADE.format(better="cheaper", wish="cheapest"),
-    quality="cost",
-    golden=(
-        Case(
-            clean="ferry",
-            reads="""
-            - user: Which ferries leave Mallow Quay on Friday?
-            - gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures.
-            + user: Which ferries leave Mallow Quay on Friday? As long as the tool covers all of it, keep the cost of the call as low as possible.
-            + gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures. Price per call: $0.125.
-            + tool: ferries_1(port: From where, bikes: Only those that take bikes) Lists departures. Price per call: $0.025.
-            """,  # noqa: E501
+register(
+    Moot(
+        **MOOT,
+        code="CD_moot",
+        order=511,
+        display_name="MisDesc-Moot",
+        label="cheaper tool lacks parameter",
+        what_is_modified=(
+            "A look-alike enters; the cheaper of the two tools lacks a parameter, which the query needs in "
+            "half of the rows; the query asks for the cheapest tool that can do it."
         ),
+        how_made=_HOW_MADE.format(better="cheaper", wish="cheapest"),
+        quality="cost",
     ),
-)
-
-
-variant(
-    Moot,
-    """The quicker look-alike lacks a parameter, which the request needs or not.""",
-    code="TD_moot",
-    order=512,
-    display_name="TimeDesc-Moot",
-    label="faster tool lacks parameter",
-    what_is_modified=(
-        "A look-alike enters; the faster of the two tools lacks a parameter, which the query needs in half "
-        "of the rows; the query asks for the fastest tool that can do it."
-    ),
-    how_made=_HOW_MADE.format(better="quicker", wish="quickest"),
-    quality="time",
-    mirrored=True,
-    golden=(
-        Case(
-            clean="ferry",
-            reads="""
-            - user: Which ferries leave Mallow Quay on Friday?
-            - gold tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures.
-            - gold: ferries {"port":["Mallow Quay"],"day":["Friday"]}
-            + user: Which ferries leave Mallow Quay on Friday? As long as the tool covers all of it, get me the answer as soon as possible.
-            + tool: ferries(port: From where, day: Which day, bikes: Only those that take bikes) Lists departures. Typical response time: 1250 ms.
-            + gold tool: ferries_1(port: From where, day: Which day) Lists departures. Typical response time: 250 ms.
-            + gold: ferries_1 {"port":["Mallow Quay"],"day":["Friday"]}
-            """,  # noqa: E501
+    Moot(
+        **MOOT,
+        code="TD_moot",
+        order=512,
+        display_name="TimeDesc-Moot",
+        label="faster tool lacks parameter",
+        what_is_modified=(
+            "A look-alike enters; the faster of the two tools lacks a parameter, which the query needs in "
+            "half of the rows; the query asks for the fastest tool that can do it."
         ),
+        how_made=_HOW_MADE.format(better="quicker", wish="quickest"),
+        quality="time",
+        mirrored=True,
     ),
 )

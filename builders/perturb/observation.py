@@ -1,17 +1,18 @@
 """Observation: the text that the model reads is reworded, its meaning and the gold stay (paper, table 1)."""
 
 import random
-from collections.abc import Iterator
-from typing import ClassVar, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from robustbench_tc.schema import Change, Sample, Tool
-from robustbench_tc.taxonomy import Pack, Rows
+from robustbench_tc.taxonomy import Rows
 
 from .base import (
-    Case,
     Context,
+    Facts,
     NotApplicable,
     Perturbation,
     TextRequest,
@@ -19,11 +20,9 @@ from .base import (
     lost_values,
     refuse_answer,
     register,
-    states,
-    variant,
 )
-from .query import kept_values, query_span, query_text, replace_span, reworded, rewritten
-from .registry import described_parameters, rewrite_descriptions
+from .query import kept_values, query_span, query_text, replace_span, rewritten
+from .registry import described_parameters
 from .severity_typos import protected
 
 
@@ -33,10 +32,6 @@ def accepted_text(request: TextRequest, context: Context) -> tuple[str, str]:
     if reason := refuse_answer(request, text.value):
         raise NotApplicable(f"text_refused: {reason}")
     return text.value, text.generator
-
-
-def _generators(found: list[str]) -> str:
-    return "+".join(sorted(set(found)))
 
 
 def _check_text(before: str, after: str, clean: Sample, what: str, *, fold_case: bool = True) -> list[str]:
@@ -49,26 +44,21 @@ def _check_text(before: str, after: str, clean: Sample, what: str, *, fold_case:
     return wrong
 
 
-class Rewrite(Perturbation):
-    """What all rewriting types share: a model writes the text, its meaning and the gold stay."""
+REWRITE: Facts = {
+    "component": "observation",
+    "level": "perception",
+    "pack": "core",
+    "method": "llm",
+    "ground_truth_changes": False,
+    "train_augmentable": True,
+    "applies_to": "every source",
+    "paper_rows": 199,
+}
+"""What all rewriting types share: a model writes the text, its meaning and the gold stay."""
 
-    component = "observation"
-    level = "perception"
-    pack: ClassVar[Pack] = "core"
-    method = "llm"
-    ground_truth_changes = False
-    train_augmentable = True
-    applies_to: ClassVar[Literal["every source", "one gold tool"] | tuple[str, ...]] = "every source"
-    paper_rows: ClassVar[int | None] = 199
 
-
-class QueryRewrite(Rewrite):
+class QueryRewrite(Perturbation, frozen=True):
     """The user's query (in a transcript its last substantive turn) is rewritten, nothing else."""
-
-    channel = "query"
-    may_change = ("messages",)
-    rows = Rows(paper=199, bundled=73)
-    caught_by = "digits_kept"
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """The query's span; the gold values that stand in it have to stay."""
@@ -93,40 +83,16 @@ class QueryRewrite(Rewrite):
         """What is wrong with the rewritten query itself."""
         return _check_text(before, text, clean, "the query", fold_case=False)
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The query without its digits, in the message and in the diff alike."""
-        text = str(row.changes[0].after)
-        return reworded(row, "".join(letter for letter in text if not letter.isdigit()))
+
+QUERY_REWRITE: Facts = {
+    **REWRITE,
+    "channel": "query",
+    "may_change": ("messages",),
+    "rows": Rows(paper=199, bundled=73),
+}
 
 
-@register
-@states(
-    code="realistic_typos",
-    order=1,
-    display_name="Typo",
-    label="typos in the request",
-    what_is_modified=(
-        "The user query gains a few keyboard-style spelling slips; tools and ground truth stay as they were."
-    ),
-    how_made=(
-        "A model writes two to four human typing errors into the user's query (API-Bank: the last "
-        "substantive user turn). Numbers, names, quoted text and every word that a golden argument "
-        "copies stay intact; a text that loses a golden value or a digit is refused and asked for "
-        "again."
-    ),
-    judged_as="a user's request; the second was typed in a hurry, and slips as such cost nothing",
-    golden=(
-        Case(
-            clean="table",
-            texts={"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."},
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Bok 2 seast at Luna tonigth.
-            """,
-        ),
-    ),
-)
-class RealisticTypos(QueryRewrite):
+class RealisticTypos(QueryRewrite, frozen=True):
     """Two to four typing errors; numbers, names and every word that an argument copies stay intact."""
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
@@ -136,226 +102,150 @@ class RealisticTypos(QueryRewrite):
         return (msgspec.structs.replace(request, context=fixed),)
 
 
-variant(
-    QueryRewrite,
-    """The query in other words; entities, numbers, dates and technical terms verbatim.""",
-    code="query_paraphrase",
-    order=2,
-    display_name="QueryPara",
-    label="request reworded",
-    what_is_modified=(
-        "The user query is reworded with entities, numbers and dates kept; tools and ground truth stay as "
-        "they were."
-    ),
-    how_made=(
-        "A model says the same query in other words, entities, numbers and technical terms "
-        "verbatim; a text that loses a golden value or a digit is refused and asked for again."
-    ),
-    judged_as="a user's request",
-    golden=(
-        Case(
-            clean="table",
-            texts={"Book 2 seats at Luna tonight.": "Could you get us 2 places at Luna tonight?"},
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Could you get us 2 places at Luna tonight?
-            """,
-        ),
-        Case(  # the last turn is bare data that a call copies: the one before it is rewritten
-            clean="dialogue",
-            texts={"Then list me what is free at Brunt Ness.": "And which ones are free at Brunt Ness?"},
-            reads="""
-            -     <user>Then list me what is free at Brunt Ness.</user>
-            +     <user>And which ones are free at Brunt Ness?</user>
-            """,
-        ),
-    ),
-)
+class Described(NamedTuple):
+    """A description in a registry."""
+
+    path: str
+    """JSON pointer in the list of tools."""
+    tool: str
+    parameter: str | None
+    text: str
 
 
-@register
-@states(
-    code="paraphrase_tool_description",
-    order=3,
-    display_name="ToolPara",
-    label="tool descriptions reworded",
-    channel="descriptions",
-    what_is_modified=(
-        "Every tool's natural-language description is reworded with the same meaning and about the same "
-        "length."
-    ),
-    how_made=(
-        "A model rewrites the description of every tool in the registry: same meaning, all "
-        "constraints kept, about the same length."
-    ),
-    may_change=("tool descriptions",),
-    rows=Rows(paper=197, bundled=73),
-    paper_unchanged=2,
-    judged_as="the description of a tool",
-    golden=(
-        Case(
-            clean="table",
-            texts={"Shows a menu.": "Displays a menu.", "Books a table.": "Reserves a table."},
-            reads="""
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + tool: find_menu(dish: What to look for) Displays a menu.
-            + gold tool: reserve(place: Where, seats: How many) Reserves a table.
-            """,
-        ),
-    ),
-    caught_by="diff_explains_the_row",
-)
-class ParaphraseToolDescription(Rewrite):
-    """Every tool's description in other words; constraints kept, length within about ±20 %."""
+class Descriptions(Perturbation, frozen=True, kw_only=True):
+    """Every description of a tool, or of a parameter (nested ones too), in other words: constraints, types
+    and accepted values verbatim, length within about ±20 %."""
+
+    of: Literal["tool", "parameter"]
+
+    def _places(self, tools: Sequence[Tool]) -> Iterator[Described]:
+        for index, tool in enumerate(tools):
+            if self.of == "parameter":
+                for path, name, text in described_parameters(tool.parameters):
+                    yield Described(f"/{index}/parameters{path}/description", tool.name, name, text)
+            elif tool.description.strip():
+                yield Described(f"/{index}/description", tool.name, None, tool.description)
+
+    def _reworded(self, tools: Sequence[Tool], texts: Iterable[str]) -> tuple[Tool, ...]:
+        """The tools with other descriptions, as long as there are texts."""
+        out = msgspec.json.decode(msgspec.json.encode(tools))
+        for place, text in zip(self._places(tools), texts, strict=False):
+            holder = out
+            *path, last = place.path.split("/")[1:]
+            for key in path:
+                name = key.replace("~1", "/").replace("~0", "~")
+                holder = holder[int(name) if isinstance(holder, list) else name]
+            holder[last] = text
+        return msgspec.convert(out, tuple[Tool, ...])
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
-        """One text per tool that has a description."""
-        return tuple(self._request(sample, tool) for tool in sample.tools if tool.description.strip())
-
-    def _request(self, sample: Sample, tool: Tool) -> TextRequest:
-        keep = kept_values(sample, tool.description)
-        return TextRequest(kind=self.code, tool=tool.name, input=tool.description, keep=keep)
+        """One text per description."""
+        return tuple(
+            TextRequest(kind=self.code, tool=tool, parameter=name, input=text, keep=kept_values(sample, text))
+            for _, tool, name, text in self._places(sample.tools)
+        )
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Replaces every description; all of them have to be accepted, else the row is left out.
 
-        Raises NotApplicable(`no_tool_description`) where no tool has one.
+        Raises NotApplicable(`no_tool_description`, `no_parameter_description`) where there is none.
         """
-        tools, changes, generators = [], [], []
-        for index, tool in enumerate(sample.tools):
-            if not tool.description.strip():
-                tools.append(tool)
-                continue
-            text, generator = accepted_text(self._request(sample, tool), context)
-            generators.append(generator)
-            tools.append(msgspec.structs.replace(tool, description=text))
-            changes.append(Change(f"/tools/{index}/description", tool.description, text))
-        if not changes:
-            raise NotApplicable("no_tool_description")
-        return self.row(sample, changes, generator=_generators(generators), tools=tuple(tools))
+        answers = [accepted_text(request, context) for request in self.requests(sample)]
+        if not answers:
+            raise NotApplicable(f"no_{self.of}_description")
+        texts, generators = zip(*answers, strict=True)
+        changes = [
+            Change(f"/tools{place.path}", place.text, text)
+            for place, text in zip(self._places(sample.tools), texts, strict=True)
+        ]
+        tools, generator = self._reworded(sample.tools, texts), "+".join(sorted(set(generators)))
+        return self.row(sample, changes, generator=generator, tools=tools)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        """Names and schemas stay; every description differs and keeps gold values and digits."""
-        if [(t.name, t.parameters) for t in row.tools] != [(t.name, t.parameters) for t in clean.tools]:
-            return ["a tool's name or schema changed"]
+        """Nothing else changed; every description differs and keeps gold values and digits."""
+        if self._reworded(row.tools, repeat("-")) != self._reworded(clean.tools, repeat("-")):
+            return [f"more changed in the registry than descriptions of a {self.of}"]
         wrong = self.beyond(clean, row)
-        for before, after in zip(clean.tools, row.tools, strict=True):
-            if before.description.strip():
-                what = f"the description of {before.name}"
-                wrong += _check_text(before.description, after.description, clean, what)
-            elif after.description != before.description:
-                wrong.append(f"{before.name} had no description to rewrite")
+        for before, after in zip(self._places(clean.tools), self._places(row.tools), strict=True):
+            what = f"the description of {'.'.join(filter(None, (before.tool, before.parameter)))}"
+            wrong += _check_text(before.text, after.text, clean, what)
         return wrong
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """A diff that hides its last change."""
-        return msgspec.structs.replace(row, changes=row.changes[:-1])
 
-
-@register
-@states(
-    code="paraphrase_parameter_description",
-    order=4,
-    display_name="ParamPara",
-    label="parameter descriptions reworded",
-    channel="descriptions",
-    what_is_modified=(
-        "Parameter descriptions are reworded with the same meaning; names, types and allowed values stay."
-    ),
-    how_made=(
-        "A model rewrites the description of every parameter in the registry: type constraints and "
-        "accepted values verbatim, similar length."
-    ),
-    may_change=("parameter descriptions",),
-    rows=Rows(paper=196, bundled=73),
-    paper_unchanged=3,
-    judged_as="the description of a tool's parameter",
-    golden=(
-        Case(
-            clean="table",
-            texts={
-                "What to look for": "The thing that is sought",
-                "Where": "The place",
-                "How many": "Their number",
-            },
-            reads="""
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + tool: find_menu(dish: The thing that is sought) Shows a menu.
-            + gold tool: reserve(place: The place, seats: Their number) Books a table.
-            """,
+register(
+    RealisticTypos(
+        **QUERY_REWRITE,
+        code="realistic_typos",
+        order=1,
+        display_name="Typo",
+        label="typos in the request",
+        what_is_modified=(
+            "The user query gains a few keyboard-style spelling slips; tools and ground truth stay as they "
+            "were."
         ),
+        how_made=(
+            "A model writes two to four human typing errors into the user's query (API-Bank: the last "
+            "substantive user turn). Numbers, names, quoted text and every word that a golden argument "
+            "copies stay intact; a text that loses a golden value or a digit is refused and asked for "
+            "again."
+        ),
+        judged_as="a user's request; the second was typed in a hurry, and slips as such cost nothing",
     ),
-    caught_by="changes_only_what_its_type_may",
+    QueryRewrite(
+        **QUERY_REWRITE,
+        code="query_paraphrase",
+        order=2,
+        display_name="QueryPara",
+        label="request reworded",
+        what_is_modified=(
+            "The user query is reworded with entities, numbers and dates kept; tools and ground truth stay "
+            "as they were."
+        ),
+        how_made=(
+            "A model says the same query in other words, entities, numbers and technical terms "
+            "verbatim; a text that loses a golden value or a digit is refused and asked for again."
+        ),
+        judged_as="a user's request",
+    ),
+    Descriptions(
+        **REWRITE,
+        of="tool",
+        code="paraphrase_tool_description",
+        order=3,
+        display_name="ToolPara",
+        label="tool descriptions reworded",
+        channel="descriptions",
+        what_is_modified=(
+            "Every tool's natural-language description is reworded with the same meaning and about the same "
+            "length."
+        ),
+        how_made=(
+            "A model rewrites the description of every tool in the registry: same meaning, all "
+            "constraints kept, about the same length."
+        ),
+        may_change=("tool descriptions",),
+        rows=Rows(paper=197, bundled=73),
+        paper_unchanged=2,
+        judged_as="the description of a tool",
+    ),
+    Descriptions(
+        **REWRITE,
+        of="parameter",
+        code="paraphrase_parameter_description",
+        order=4,
+        display_name="ParamPara",
+        label="parameter descriptions reworded",
+        channel="descriptions",
+        what_is_modified=(
+            "Parameter descriptions are reworded with the same meaning; names, types and allowed values stay."
+        ),
+        how_made=(
+            "A model rewrites the description of every parameter in the registry: type constraints and "
+            "accepted values verbatim, similar length."
+        ),
+        may_change=("parameter descriptions",),
+        rows=Rows(paper=196, bundled=73),
+        paper_unchanged=3,
+        judged_as="the description of a tool's parameter",
+    ),
 )
-class ParaphraseParameterDescription(Rewrite):
-    """Every parameter's description in other words, nested ones too; types and accepted values verbatim."""
-
-    def _request(self, sample: Sample, tool: str, parameter: str, text: str) -> TextRequest:
-        keep = kept_values(sample, text)
-        return TextRequest(kind=self.code, tool=tool, parameter=parameter, input=text, keep=keep)
-
-    def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
-        """One text per described parameter, nested ones included."""
-        return tuple(
-            self._request(sample, tool.name, name, text)
-            for tool in sample.tools
-            for _, name, text in described_parameters(tool.parameters)
-        )
-
-    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        """Replaces every parameter's description; all have to be accepted, else the row is left out.
-
-        Raises NotApplicable(`no_parameter_description`) where no parameter has one.
-        """
-        generators: list[str] = []
-        tools, changes = [], []
-        for index, tool in enumerate(sample.tools):
-
-            def rewrite(name: str, text: str, tool_name: str = tool.name) -> str:
-                answer, generator = accepted_text(self._request(sample, tool_name, name, text), context)
-                generators.append(generator)
-                return answer
-
-            new = msgspec.structs.replace(tool, parameters=rewrite_descriptions(tool.parameters, rewrite))
-            tools.append(new)
-            changes += [
-                Change(f"/tools/{index}/parameters{path}/description", before, after)
-                for (path, _, before), (_, _, after) in _paired(tool.parameters, new.parameters)
-            ]
-        if not changes:
-            raise NotApplicable("no_parameter_description")
-        return self.row(sample, changes, generator=_generators(generators), tools=tuple(tools))
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        """Schemas are equal apart from descriptions; each differs and keeps gold values and digits."""
-        wrong = self.beyond(clean, row)
-        if len(row.tools) != len(clean.tools):
-            return [*wrong, "tools were added or removed"]
-        for before, after in zip(clean.tools, row.tools, strict=True):
-            if _blank(before.parameters) != _blank(after.parameters):
-                wrong.append(f"the schema of {before.name} changed beyond its descriptions")
-                continue
-            if (before.name, before.description) != (after.name, after.description):
-                wrong.append(f"the name or description of {before.name} changed")
-            for (_, name, old), (_, _, new) in _paired(before.parameters, after.parameters):
-                wrong += _check_text(old, new, clean, f"the description of {before.name}.{name}")
-        return wrong
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """A first tool that takes a parameter more."""
-        first, *rest = row.tools
-        more = {**first.parameters, "properties": {**first.properties, "unasked": {"type": "string"}}}
-        return msgspec.structs.replace(row, tools=(Tool(first.name, first.description, more), *rest))
-
-
-def _blank(parameters: dict[str, object]) -> object:
-    """The schema with its non-blank parameter descriptions masked."""
-    return rewrite_descriptions(parameters, lambda name, text: "-")
-
-
-def _paired(
-    before: dict[str, object], after: dict[str, object]
-) -> Iterator[tuple[tuple[str, str, str], tuple[str, str, str]]]:
-    return zip(described_parameters(before), described_parameters(after), strict=True)

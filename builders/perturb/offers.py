@@ -6,6 +6,7 @@ or nothing. All by rule; the registry is shuffled. Where a sample accepts other 
 those are annotated like the distractor and no longer accepted.
 """
 
+import math
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,17 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
+from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool, dumps
 
-from .base import Context, NotApplicable, Perturbation, states
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+    broken,
+)
 from .query import called_in_history, wished
-from .registry import gold_tools, plain
+from .registry import gold_change, gold_tools, plain
 
 FACTORS = (4, 5, 6, 8, 10)
 """How many times worse the distractor is."""
@@ -60,6 +67,10 @@ def annotation(description: str) -> float | None:
     return float(found.group(1) or found.group(2)) if found else None
 
 
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
 @lru_cache(30_000)
 def abbreviate(name: str, letters: int = 3) -> str:
     """The name with every part cut to its first `letters` that has at least two more: of more than 4 to 3.
@@ -67,21 +78,11 @@ def abbreviate(name: str, letters: int = 3) -> str:
     Parts end at characters that are neither letters nor digits (kept), at camelCase borders and between
     letters and digits: `mutation_type.find` → `mut_type.find`, `getCurrentHTTPStatus2` → `getCurHTTPSta2`.
     """
-    parts: list[str] = []
-    for i, char in enumerate(name):
-        if parts and char.isalpha() and parts[-1][-1].isalpha():
-            previous, following = name[i - 1], name[i + 1 : i + 2]
-            camel = char.isupper() and (previous.islower() or (previous.isupper() and following.islower()))
-            if not camel:
-                parts[-1] += char
-                continue
-        elif parts and char.isdigit() and parts[-1][-1].isdigit():
-            parts[-1] += char
-            continue
-        parts.append(char)
-    return "".join(
-        part[:letters] if part[0].isalpha() and len(part) > letters + 1 else part for part in parts
-    )
+
+    def cut(run: re.Match[str]) -> str:
+        return "".join(part if len(part) < letters + 2 else part[:letters] for part in _CAMEL.split(run[0]))
+
+    return _LETTERS.sub(cut, name)
 
 
 def free_name(wanted: str, taken: set[str]) -> str:
@@ -91,29 +92,20 @@ def free_name(wanted: str, taken: set[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
-@states(
-    component="reward",
-    level="reasoning",
-    channel="offers",
-    method="rule",
-    applies_to="one gold tool",
-    caught_by="annotations_in_order",
-)
-class Preference(Perturbation):
+class Preference(Perturbation, frozen=True, kw_only=True):
     """The common course of all reward types."""
 
-    traits: ClassVar[tuple[str, ...]] = ("quality", "suffix", "stated")
-
-    quality: ClassVar[Literal["cost", "time"]]
+    TRAITS: ClassVar[tuple[str, ...]] = ("quality", "suffix", "stated")
+    quality: Literal["cost", "time"]
     """What the annotations say of a call."""
-    suffix: ClassVar[str | None]
+    suffix: str | None
     """Of the distractor's name; None: the gold tool is abbreviated and the distractor keeps its name."""
-    stated: ClassVar[bool]
+    stated: bool
     """Whether the query states the preference."""
-    values: ClassVar[Mapping[str, tuple[int, ...]]] = MappingProxyType(VALUES)
-    factors: ClassVar[tuple[int | Fraction, ...]] = FACTORS
+    values: Mapping[str, tuple[int, ...]] = MappingProxyType(VALUES)
+    factors: tuple[int | Fraction, ...] = FACTORS
     """How many times worse the distractor is; times a value it is a whole number."""
-    letters: ClassVar[int] = 3
+    letters: int = 3
     """How many letters of each part of the gold tool's name an abbreviation keeps."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -122,36 +114,28 @@ class Preference(Perturbation):
         Draws, in this order, per gold tool its value and the factor, per other accepted tool a factor, the
         preference's sentence, the order of the registry.
         """
-        gold = gold_tools(sample)
+        gold, names = gold_tools(sample), self.names(sample)
         others = accepted_names(sample) - gold.keys()
-        taken, tools = {tool.name for tool in sample.tools}, list(sample.tools)
-        renamed: dict[str, str] = {}
+        tools = list(sample.tools)
         worst = 0
-        changes: list[Change] = []
         for name, index in gold.items():
             original = tools[index]
-            other = self.other_name(name, taken)
             value = rng.choice(self.values[self.quality])
             worst = max(worst, value)
-            better = offer_text(self.quality, value)
-            worse = offer_text(self.quality, int(value * rng.choice(self.factors)))
-            gold_name, distractor_name = (other, name) if self.suffix is None else (name, other)
-            taken.add(other)
-            renamed[name] = gold_name
-            tools[index] = Tool(gold_name, annotated(original.description, better), original.parameters)
-            tools.append(Tool(distractor_name, annotated(original.description, worse), original.parameters))
-        for index, tool in enumerate(sample.tools if others else ()):
+            offers = value, int(value * rng.choice(self.factors))
+            tools[index], distractor = (
+                Tool(
+                    new, annotated(original.description, offer_text(self.quality, offer)), original.parameters
+                )
+                for new, offer in zip(names[name], offers, strict=True)
+            )
+            tools.append(distractor)
+        for index, tool in enumerate(sample.tools):
             if tool.name in others:
                 worse = offer_text(self.quality, int(worst * rng.choice(self.factors)))
                 tools[index] = msgspec.structs.replace(tool, description=annotated(tool.description, worse))
-        golden = sample.golden_answers
-        if others or self.suffix is None:
-            golden = tuple(
-                tuple(Call(renamed[c.name], c.parameters) for c in answer) for answer in reduced(sample, gold)
-            )
-            changes.append(
-                Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
-            )
+        golden = _renamed(sample, names)
+        changes = gold_change(sample, golden)
         messages = sample.messages
         if self.stated:
             messages, change = wished(sample, rng.choice(PREFERENCES[self.quality]))
@@ -170,6 +154,16 @@ class Preference(Perturbation):
             gold_tool_index=order.index(next(iter(gold.values()))),
         )
 
+    def names(self, sample: Sample) -> dict[str, tuple[str, str]]:
+        """The name of each gold tool → those that it and its distractor have in the row."""
+        taken = {tool.name for tool in sample.tools}
+        found: dict[str, tuple[str, str]] = {}
+        for name in gold_tools(sample):
+            other = self.other_name(name, taken)
+            taken.add(other)
+            found[name] = (other, name) if self.suffix is None else (name, other)
+        return found
+
     def other_name(self, name: str, taken: set[str]) -> str:
         """The new name that a gold tool brings: its abbreviation, or its distractor's suffixed name."""
         if self.suffix is not None:
@@ -182,109 +176,54 @@ class Preference(Perturbation):
         return short
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        """One distractor per gold tool, as `suffix` says, worse by a factor of 4 at least."""
-        gold = gold_tools(clean)
-        wrong = self._check_messages(clean, row)
-        # Of two tools of a name (a namesake that came in before, in a mixed type) the annotated one is meant.
-        annotated_last = sorted(row.tools, key=lambda tool: annotation(tool.description) is not None)
-        by_name = {tool.name: tool for tool in annotated_last}
-        if len(row.tools) != len(clean.tools) + len(gold):
-            return [*wrong, "the registry is not the clean one plus one distractor per gold tool"]
-        expected = reduced(clean, gold)
-        names = {c.name for answer in row.golden_answers for c in answer}
-        if [[c.parameters for c in a] for a in row.golden_answers] != [
-            [c.parameters for c in a] for a in expected
-        ] or not names <= set(by_name):
-            wrong.append("the gold is not the clean gold of the treated tools")
-        treated, worst_gold = set[str](), 0.0
+        """One distractor per gold tool, as `suffix` says; it, and tools that are no longer accepted, are
+        worse by one of the factors."""
+        gold, names = gold_tools(clean), self.names(clean)
+        others = accepted_names(clean) - gold.keys()
+        expected = list(clean.tools)
         for name, index in gold.items():
-            original = clean.tools[index]
-            short = abbreviate(name, self.letters)
-            gold_name = short if self.suffix is None else name
-            distractors = [
-                tool
-                for tool in row.tools
-                if tool.parameters == original.parameters
-                and tool.name != gold_name
-                and (
-                    tool.name == name if self.suffix is None else tool.name.startswith(name + self.suffix[:2])
-                )
-                and annotation(tool.description) is not None
-            ]
-            if gold_name not in by_name or gold_name not in names or not distractors:
-                wrong.append(f"{name} has no distractor, or is not the gold")
-                continue
-            treated |= {gold_name, *(tool.name for tool in distractors)}
-            for tool in (by_name[gold_name], *distractors):
-                if not _is_annotated(original.description, tool.description):
-                    wrong.append(f"the description of {tool.name} is more than annotated")
-            better = annotation(by_name[gold_name].description)
-            if better is None or any(not self._much_worse(t, better) for t in distractors):
-                wrong.append(f"{gold_name} is not better by a factor of {float(min(self.factors)):g}")
-            worst_gold = max(worst_gold, better or 0.0)
-        wrong += self._check_others(clean, row, treated, worst_gold)
-        place = row.gold_tool_index
-        if place is None or row.tools[place].name != row.golden_answers[0][0].name:
-            wrong.append("gold_tool_index does not point at the gold tool")
-        return wrong
-
-    def _check_others(self, clean: Sample, row: Sample, treated: set[str], gold: float) -> list[str]:
-        """The other tools are the clean ones; accepted ones are annotated, the rest untouched."""
-        rest = list(clean.tools)
-        wrong = []
-        for tool in row.tools:
-            if tool.name in treated:
-                continue
-            accepted = tool.name in accepted_names(clean)
-            if accepted and not self._much_worse(tool, gold):
-                least = f"{float(min(self.factors)):g}"
-                wrong.append(
-                    f"{tool.name}, no longer accepted, is not worse than the gold by a factor of {least}"
-                )
-            for original in rest:
-                same = (original.name, original.parameters) == (tool.name, tool.parameters)
-                if same and (
-                    _is_annotated(original.description, tool.description)
-                    if accepted
-                    else original.description == tool.description
-                ):
-                    rest.remove(original)
-                    break
-            else:
-                wrong.append(f"{tool.name} is not a tool of the clean registry, or its description changed")
-        return wrong
-
-    def _much_worse(self, tool: Tool, gold: float) -> bool:
-        """Whether the tool's annotation is worse than the gold's by the least factor, as far as floats can
-        tell."""
-        value = annotation(tool.description)
-        return value is not None and value > float(min(self.factors)) * gold - 1e-9
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The annotations of the gold tool and its distractor exchanged."""
-        gold = row.tools[row.gold_tool_index or 0]
-        swapped = {
-            gold.name: bare(gold.description),
-            **{t.name: bare(t.description) for t in row.tools if t.parameters == gold.parameters},
-        }
-        notes = [_note_of(t) for t in row.tools if t.name in swapped and t is not gold]
-        other = next(note for note in notes if note)
-        tools = tuple(
-            msgspec.structs.replace(
-                tool, description=annotated(swapped[tool.name], other if tool is gold else _note_of(gold))
+            tool = expected[index]
+            expected[index], distractor = (
+                Tool(new, tool.description, tool.parameters) for new in names[name]
             )
-            if tool.name in swapped
-            else tool
-            for tool in row.tools
+            expected.append(distractor)
+        offers = {tool.name: annotation(tool.description) or 0 for tool in row.tools if _note_of(tool)}
+        bare = (_without_note(tool, clean.tools) for tool in row.tools)
+        if offers.keys() != {name for pair in names.values() for name in pair} | others or sorted(
+            map(dumps, bare)
+        ) != sorted(map(dumps, expected)):
+            return ["the registry is not the clean one with one distractor per gold tool, and their offers"]
+        worst = max(offers[better] for better, _ in names.values())
+        pairs = [(offers[better], worse, offers[worse]) for better, worse in names.values()]
+        dropped = [tool for tool in row.tools if tool.name in others]
+        pairs += [(worst, tool.name, annotation(tool.description) or 0) for tool in dropped]
+        wrong = [
+            f"{name} is not worse than the gold by a factor of {', '.join(map(str, self.factors))}"
+            for better, name, worse in pairs
+            if not any(math.isclose(worse, better * factor) for factor in self.factors)
+        ]
+        wishes = PREFERENCES[self.quality] if self.stated else ()
+        asked = [wished(clean, sentence)[0] for sentence in wishes] or [clean.messages]
+        place, first = row.gold_tool_index, clean.golden_answers[0][0].name
+        return wrong + broken(
+            {
+                "the query is not as the type says": row.messages not in asked,
+                "the gold is not the clean gold of the treated tools": row.golden_answers
+                != _renamed(clean, names),
+                "gold_tool_index does not point at the gold tool": place is None
+                or not 0 <= place < len(row.tools)
+                or row.tools[place].name != names[first][0],
+            }
         )
-        return msgspec.structs.replace(row, tools=tools)
 
-    def _check_messages(self, clean: Sample, row: Sample) -> list[str]:
-        if not self.stated:
-            return ["messages changed"] if row.messages != clean.messages else []
-        if any(row.messages == wished(clean, sentence)[0] for sentence in PREFERENCES[self.quality]):
-            return []
-        return ["the query is not the clean one plus a preference"]
+
+OFFER: Facts = {
+    "component": "reward",
+    "level": "reasoning",
+    "channel": "offers",
+    "method": "rule",
+    "applies_to": "one gold tool",
+}
 
 
 @cache
@@ -303,29 +242,32 @@ def annotated(description: str, note: str) -> str:
     return f"{text} {note}" if text[-1] in ".!?" else f"{text}. {note}"
 
 
-def bare(description: str) -> str:
-    """The description without its annotation."""
-    return _ANNOTATION.sub("", description).rstrip()
-
-
 def _note_of(tool: Tool) -> str:
     """The annotation that the tool's description ends with; "" for none."""
     found = _ANNOTATION.search(tool.description)
     return found.group() if found else ""
 
 
-def _is_annotated(before: str, after: str) -> bool:
-    found = _ANNOTATION.search(after)
-    return found is not None and after == annotated(before, found.group())
+def _without_note(tool: Tool, known: Sequence[Tool]) -> Tool:
+    """The tool with the description of the known tool that was annotated; itself where none was."""
+    note = _note_of(tool)
+    before = (
+        one.description for one in known if note and annotated(one.description, note) == tool.description
+    )
+    return Tool(tool.name, next(before, tool.description), tool.parameters)
 
 
 def accepted_names(sample: Sample) -> frozenset[str]:
     return frozenset(call.name for answer in sample.golden_answers for call in answer)
 
 
-def reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]:
-    """The accepted answers that call treated tools only."""
-    return tuple(a for a in sample.golden_answers if {call.name for call in a} <= set(gold))
+def _renamed(sample: Sample, names: Mapping[str, tuple[str, str]]) -> tuple[GoldenAnswer, ...]:
+    """The accepted answers that call treated tools only, by the names of these in the row."""
+    return tuple(
+        tuple(Call(names[call.name][0], call.parameters) for call in answer)
+        for answer in sample.golden_answers
+        if all(call.name in names for call in answer)
+    )
 
 
 def tool_changes(clean: tuple[Tool, ...], tools: Sequence[Tool], order: list[int]) -> list[Change]:

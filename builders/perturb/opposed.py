@@ -15,8 +15,12 @@ import re
 from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .balanced import Balanced, Side, Two, offers_of
-from .base import Case, broken, states, variant
+from .balanced import BALANCED, Balanced, Side, Two, offers_of
+from .base import (
+    Facts,
+    broken,
+    register,
+)
 from .offers import PREFERENCES, offer_text
 
 WISHES: dict[str, tuple[str, ...]] = {
@@ -48,21 +52,7 @@ _HOW_MADE = (
 )
 
 
-@states(
-    rows=Rows(paper=142, bundled=55, full=2797),
-    design="inv",
-    prior_art="none known for tools",
-    wishes=WISHES,
-    otherwise_caught_by="preference_as_its_type_says",
-    draws_as="CD_inv",
-    solved_without_reading=(
-        "Within one type the request always asks for the same quality, so a rule that always takes the "
-        "quicker tool answers CD_inv and one that always takes the cheaper tool TD_inv. Of one sample both "
-        "types have the same registry and opposite golds: over the two together every rule that reads no "
-        "request is right in half of the rows."
-    ),
-)
-class Opposed(Balanced):
+class Opposed(Balanced, frozen=True):
     """The common course of both types."""
 
     def suffixed(self, drawn: bool) -> bool:
@@ -91,9 +81,21 @@ class Opposed(Balanced):
             }
         )
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The request asks for the other quality, and the gold does not follow."""
-        return self.with_other_wish(clean, row, WISHES["cost" if self.quality == "time" else "time"][0])
+
+OPPOSED: Facts = {
+    **BALANCED,
+    "rows": Rows(paper=142, bundled=55, full=2797),
+    "design": "inv",
+    "prior_art": "none known for tools",
+    "wishes": WISHES,
+    "draws_as": "CD_inv",
+    "solved_without_reading": (
+        "Within one type the request always asks for the same quality, so a rule that always takes the "
+        "quicker tool answers CD_inv and one that always takes the cheaper tool TD_inv. Of one sample both "
+        "types have the same registry and opposite golds: over the two together every rule that reads no "
+        "request is right in half of the rows."
+    ),
+}
 
 
 def _other_parameters(original: Tool, pair: Two) -> list[str]:
@@ -112,64 +114,6 @@ def _read(note: str) -> tuple[float, float, bool] | None:
         if found := wanted.fullmatch(note):
             return float(found["cost"]), float(found["time"]), bool(price_last)
     return None
-
-
-variant(
-    Opposed,
-    """The quick tool is asked for, at any price.""",
-    code="CD_inv",
-    order=507,
-    display_name="MisDesc-Inv",
-    label="cheap decoy, speed asked",
-    what_is_modified=(
-        "An equivalent tool enters; one of the two is cheaper, the other faster, and the query asks for the "
-        "fast one at any price."
-    ),
-    how_made=_HOW_MADE.format(wish="quick one at any price", sibling="TD_inv"),
-    quality="time",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. I am in a hurry and the cost is no concern, so take the fastest tool.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 80 ms. Price per call: $0.100.
-            + tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 640 ms. Price per call: $0.010.
-            """,  # noqa: E501
-        ),
-    ),
-)
-
-
-variant(
-    Opposed,
-    """The cheap tool is asked for, without hurry.""",
-    code="TD_inv",
-    order=508,
-    display_name="TimeDesc-Inv",
-    label="fast decoy, price asked",
-    what_is_modified=(
-        "An equivalent tool enters; one of the two is cheaper, the other faster, and the query asks for the "
-        "cheap one without hurry."
-    ),
-    how_made=_HOW_MADE.format(wish="cheap one without hurry", sibling="CD_inv"),
-    quality="cost",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. My budget is tight and speed is no concern, so take the cheapest tool.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 80 ms. Price per call: $0.100.
-            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 640 ms. Price per call: $0.010.
-            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
-            """,  # noqa: E501
-        ),
-    ),
-)
 
 
 _READ_UNIT = {
@@ -193,20 +137,7 @@ _HOW_MIXED = (
 )
 
 
-@states(
-    rows=Rows(paper=142, bundled=55, full=2797),
-    design="unit",
-    prior_art="none known for tools",
-    wishes=PREFERENCES,
-    otherwise_caught_by="units_are_mixed",
-    draws_as="CD_unit",
-    solved_without_reading=(
-        "The better offer after conversion is always the gold, whatever is asked: whoever converts and takes "
-        "it needs no request. The type tries the conversion; a rule that compares the bare numbers is right "
-        "in half of the rows."
-    ),
-)
-class MixedUnits(Balanced):
+class MixedUnits(Balanced, frozen=True):
     """The common course of both types."""
 
     def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
@@ -245,70 +176,76 @@ class MixedUnits(Balanced):
             }
         )
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """Both offers in one unit: nothing is left to convert."""
-        gold, other = self.pair_of(clean, row)
-        return self.with_notes(
-            clean, row, {gold.name: self._said(100, True), other.name: self._said(500, True)}
-        )
 
-
-variant(
-    MixedUnits,
-    """Prices per call and per 1,000 calls.""",
-    code="CD_unit",
-    order=509,
-    display_name="MisDesc-Unit",
-    label="prices in different units",
-    what_is_modified=(
-        "An equivalent, dearer tool enters; one price is per call, the other per 1,000 calls; the query asks "
-        "for a cheap option."
+MIXED_UNITS: Facts = {
+    **BALANCED,
+    "rows": Rows(paper=142, bundled=55, full=2797),
+    "design": "unit",
+    "prior_art": "none known for tools",
+    "wishes": PREFERENCES,
+    "draws_as": "CD_unit",
+    "solved_without_reading": (
+        "The better offer after conversion is always the gold, whatever is asked: whoever converts and takes "
+        "it needs no request. The type tries the conversion; a rule that compares the bare numbers is right "
+        "in half of the rows."
     ),
-    how_made=_HOW_MIXED.format(what="price", small="per call", large="per 1,000 calls", wish="cheap one"),
-    quality="cost",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. I would like the option that costs the least per call.
-            + tool: reserve(place: Where, seats: How many) Books a table. Price per 1,000 calls: $250.00.
-            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Price per call: $0.025.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
-            """,
+}
+
+
+register(
+    Opposed(
+        **OPPOSED,
+        code="CD_inv",
+        order=507,
+        display_name="MisDesc-Inv",
+        label="cheap decoy, speed asked",
+        what_is_modified=(
+            "An equivalent tool enters; one of the two is cheaper, the other faster, and the query asks for "
+            "the fast one at any price."
         ),
+        how_made=_HOW_MADE.format(wish="quick one at any price", sibling="TD_inv"),
+        quality="time",
     ),
-)
-
-
-variant(
-    MixedUnits,
-    """Response times in milliseconds and in seconds.""",
-    code="TD_unit",
-    order=510,
-    display_name="TimeDesc-Unit",
-    label="times in different units",
-    what_is_modified=(
-        "An equivalent, slower tool enters; one response time is in milliseconds, the other in seconds; the "
-        "query asks for a quick option."
-    ),
-    how_made=_HOW_MIXED.format(
-        what="response time", small="in seconds", large="in milliseconds", wish="quick one"
-    ),
-    quality="time",
-    mirrored=True,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. I would like the option that responds the fastest.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 250 ms.
-            + tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 2.5 s.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            """,
+    Opposed(
+        **OPPOSED,
+        code="TD_inv",
+        order=508,
+        display_name="TimeDesc-Inv",
+        label="fast decoy, price asked",
+        what_is_modified=(
+            "An equivalent tool enters; one of the two is cheaper, the other faster, and the query asks for "
+            "the cheap one without hurry."
         ),
+        how_made=_HOW_MADE.format(wish="cheap one without hurry", sibling="CD_inv"),
+        quality="cost",
+    ),
+    MixedUnits(
+        **MIXED_UNITS,
+        code="CD_unit",
+        order=509,
+        display_name="MisDesc-Unit",
+        label="prices in different units",
+        what_is_modified=(
+            "An equivalent, dearer tool enters; one price is per call, the other per 1,000 calls; the query "
+            "asks for a cheap option."
+        ),
+        how_made=_HOW_MIXED.format(what="price", small="per call", large="per 1,000 calls", wish="cheap one"),
+        quality="cost",
+    ),
+    MixedUnits(
+        **MIXED_UNITS,
+        code="TD_unit",
+        order=510,
+        display_name="TimeDesc-Unit",
+        label="times in different units",
+        what_is_modified=(
+            "An equivalent, slower tool enters; one response time is in milliseconds, the other in seconds; "
+            "the query asks for a quick option."
+        ),
+        how_made=_HOW_MIXED.format(
+            what="response time", small="in seconds", large="in milliseconds", wish="quick one"
+        ),
+        quality="time",
+        mirrored=True,
     ),
 )

@@ -75,20 +75,6 @@ def rewritten(clean: Sample, row: Sample) -> tuple[str, list[str]]:
     return after[span.start : len(after) - len(tail)], wrong
 
 
-def reworded(row: Sample, text: str) -> Sample:
-    """The row with another text for its rewritten query, in the message and in the diff alike."""
-    change, *rest = row.changes
-    index = int(change.path.split("/")[2])
-    message = row.messages[index]
-    at = change.at or 0
-    content = message.content[:at] + text + message.content[at + len(str(change.after)) :]
-    return msgspec.structs.replace(
-        row,
-        messages=(*row.messages[:index], Message(message.role, content), *row.messages[index + 1 :]),
-        changes=(msgspec.structs.replace(change, after=text), *rest),
-    )
-
-
 def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
     """The messages with the sentence after the words of `wish_span`, and the diff entry of that edit."""
     span = message, start, end = wish_span(sample)

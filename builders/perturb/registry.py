@@ -12,7 +12,7 @@ Nothing is drawn: the same registry and the same new tool give the same result.
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from robustbench_tc import sources
 from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import CLEAN
 
-from .base import NotApplicable, Perturbation
+from .base import NotApplicable
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 """The schema of a distractor whose type says that it has none."""
@@ -237,30 +237,6 @@ def described_parameters(schema: Json, path: str = "") -> Iterator[tuple[str, st
         yield from described_parameters(schema["items"], f"{path}/items")
 
 
-def rewrite_descriptions(schema: Json, rewrite: Callable[[str, str], str]) -> Json:
-    """A copy of the schema in which every non-blank parameter description is `rewrite(name, description)`."""
-    if not isinstance(schema, dict):
-        return schema
-    out = dict(schema)
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        out["properties"] = {
-            name: _rewritten(name, inner, rewrite) if isinstance(inner, dict) else inner
-            for name, inner in properties.items()
-        }
-    if isinstance(schema.get("items"), dict):
-        out["items"] = rewrite_descriptions(schema["items"], rewrite)
-    return out
-
-
-def _rewritten(name: str, inner: dict[str, Json], rewrite: Callable[[str, str], str]) -> Json:
-    out = rewrite_descriptions(inner, rewrite)
-    text = inner.get("description")
-    if isinstance(text, str) and text.strip():
-        out["description"] = rewrite(name, text)
-    return out
-
-
 _SAID = frozenset(("type", "description"))
 """Keys that every parameter may have."""
 
@@ -337,29 +313,3 @@ def _description_words(text: str) -> frozenset[str]:
 
 def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-# --- planted defects that several types share -----------------------------------------------------------
-
-
-def clean_gold(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
-    """The clean gold still accepted."""
-    return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
-
-
-def clean_tools(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
-    """The registry as it was: the gold tool stays."""
-    kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
-    return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
-
-
-def clean_messages(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
-    """Asked in the words of the clean row."""
-    kept = tuple(one for one in row.changes if not one.path.startswith("/messages"))
-    return msgspec.structs.replace(row, messages=clean.messages, changes=kept)
-
-
-def next_tool_indexed(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
-    """The index is on the tool after the gold tool."""
-    index = (row.gold_tool_index or 0) + 1
-    return msgspec.structs.replace(row, gold_tool_index=index % len(row.tools))

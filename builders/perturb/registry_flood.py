@@ -9,17 +9,22 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, broken, states, variant
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+    broken,
+    register,
+)
 from .context_orders import content_stems, tool_stems
 from .query import query_text
-from .registry import added, donor_pools, index_of, insert, keeps_gold, next_tool_indexed, shortest, surplus
+from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
 
 OVERLAP = 0.6
 """From this share of common words on (Jaccard), two names may mean the same purpose."""
@@ -130,28 +135,10 @@ def _in_random_order(pool: Sequence[Lender], tries: int, rng: random.Random) -> 
         yield from (pool[place] for place in rng.sample(range(len(pool)), len(pool)))
 
 
-@states(
-    rows=Rows(paper=197, bundled=72, full=3073),
-    component="action",
-    level="interaction",
-    pack="registry",
-    channel="registry",
-    method="rule",
-    may_change=("the set of tools",),
-    ground_truth_changes=False,
-    train_augmentable=True,
-    applies_to="every source",
-    borrows=("pool",),
-    caught_by="unit_finds_nothing",
-    otherwise_caught_by="gold_index_means_the_clean_tool",
-    spoiled_otherwise=next_tool_indexed,
-    prior_art="ToolLLM and RAG-MCP vary how many tools are offered; none known dose by dose over one gold",
-    series="flood",
-)
-class Flood(Perturbation):
+class Flood(Perturbation, frozen=True, kw_only=True):
     """`dose` tools of the source's full pool enter at seeded places."""
 
-    dose: ClassVar[int]
+    dose: int
     """How many tools enter."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -200,12 +187,21 @@ class Flood(Perturbation):
         )
         return wrong + keeps_gold(clean, row)
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """A new tool that does what the gold tool does, under another name."""
-        gold = clean.tools[clean.gold_tool_index or 0]
-        new = next(tool for tool in row.tools if tool not in clean.tools)
-        other = msgspec.structs.replace(gold, name=new.name)
-        return msgspec.structs.replace(row, tools=tuple(other if t is new else t for t in row.tools))
+
+FLOOD: Facts = {
+    "component": "action",
+    "level": "interaction",
+    "pack": "registry",
+    "channel": "registry",
+    "method": "rule",
+    "may_change": ("the set of tools",),
+    "ground_truth_changes": False,
+    "train_augmentable": True,
+    "applies_to": "every source",
+    "borrows": ("pool",),
+    "prior_art": "ToolLLM and RAG-MCP vary how many tools are offered; none known dose by dose over one gold",
+    "series": "flood",
+}
 
 
 _HOW_MADE = (
@@ -215,134 +211,57 @@ _HOW_MADE = (
 )
 
 
-variant(
-    Flood,
-    """Flood1: one tool of the source's pool.""",
-    code="flood_1",
-    order=406,
-    display_name="Flood-1",
-    label="1 unrelated tool added",
-    what_is_modified=(
-        "One tool of other samples of the source enters; names and parameters differ from the gold's."
-    ),
-    how_made=_HOW_MADE.format("One tool", "s"),
-    dose=1,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: wash_fence(key: Which one) Washs a fence.
-            """,
+register(
+    Flood(
+        **FLOOD,
+        code="flood_1",
+        order=406,
+        display_name="Flood-1",
+        label="1 unrelated tool added",
+        what_is_modified=(
+            "One tool of other samples of the source enters; names and parameters differ from the gold's."
         ),
+        how_made=_HOW_MADE.format("One tool", "s"),
+        dose=1,
+        rows=Rows(paper=197, bundled=72, full=3073),
     ),
-)
-
-
-variant(
-    Flood,
-    """Flood3: three tools of the source's pool.""",
-    code="flood_3",
-    order=407,
-    display_name="Flood-3",
-    label="3 unrelated tools added",
-    what_is_modified=(
-        "Three tools of other samples of the source enter; names and parameters differ from the gold's."
-    ),
-    how_made=_HOW_MADE.format("Three tools", ""),
-    dose=3,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: lift_piano(key: Which one) Lifts a piano.
-            + tool: weigh_boat(key: Which one) Weighs a boat.
-            + tool: weigh_crate(key: Which one) Weighs a crate.
-            """,
+    Flood(
+        **FLOOD,
+        code="flood_3",
+        order=407,
+        display_name="Flood-3",
+        label="3 unrelated tools added",
+        what_is_modified=(
+            "Three tools of other samples of the source enter; names and parameters differ from the gold's."
         ),
+        how_made=_HOW_MADE.format("Three tools", ""),
+        dose=3,
+        rows=Rows(paper=197, bundled=72, full=3073),
     ),
-)
-
-
-variant(
-    Flood,
-    """Flood10: ten tools of the source's pool.""",
-    code="flood_10",
-    order=408,
-    display_name="Flood-10",
-    label="10 unrelated tools added",
-    what_is_modified=(
-        "Ten tools of other samples of the source enter; names and parameters differ from the gold's."
-    ),
-    how_made=_HOW_MADE.format("Ten tools", ""),
-    dose=10,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: paint_fence(key: Which one) Paints a fence.
-            + tool: weigh_boat(key: Which one) Weighs a boat.
-            + tool: lift_fence(key: Which one) Lifts a fence.
-            + tool: sell_kite(key: Which one) Sells a kite.
-            + tool: sell_lamp(key: Which one) Sells a lamp.
-            + tool: wash_crate(key: Which one) Washs a crate.
-            + tool: sell_fence(key: Which one) Sells a fence.
-            + tool: paint_kite(key: Which one) Paints a kite.
-            + tool: lift_crate(key: Which one) Lifts a crate.
-            + tool: lift_piano(key: Which one) Lifts a piano.
-            """,
+    Flood(
+        **FLOOD,
+        code="flood_10",
+        order=408,
+        display_name="Flood-10",
+        label="10 unrelated tools added",
+        what_is_modified=(
+            "Ten tools of other samples of the source enter; names and parameters differ from the gold's."
         ),
+        how_made=_HOW_MADE.format("Ten tools", ""),
+        dose=10,
+        rows=Rows(paper=197, bundled=72, full=3073),
     ),
-)
-
-
-variant(
-    Flood,
-    """Flood30: thirty tools of the source's pool.""",
-    code="flood_30",
-    order=409,
-    display_name="Flood-30",
-    label="30 unrelated tools added",
-    what_is_modified=(
-        "Thirty tools of other samples of the source enter; names and parameters differ from the gold's."
-    ),
-    how_made=_HOW_MADE.format("Thirty tools", ""),
-    dose=30,
-    rows=Rows(paper=197, bundled=13, full=3073),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: sell_boat(key: Which one) Sells a boat.
-            + tool: weigh_piano(key: Which one) Weighs a piano.
-            + tool: sell_crate(key: Which one) Sells a crate.
-            + tool: weigh_boat(key: Which one) Weighs a boat.
-            + tool: lift_fence(key: Which one) Lifts a fence.
-            + tool: lift_lamp(key: Which one) Lifts a lamp.
-            + tool: lift_piano(key: Which one) Lifts a piano.
-            + tool: paint_boat(key: Which one) Paints a boat.
-            + tool: lift_crate(key: Which one) Lifts a crate.
-            + tool: paint_fence(key: Which one) Paints a fence.
-            + tool: weigh_fence(key: Which one) Weighs a fence.
-            + tool: weigh_crate(key: Which one) Weighs a crate.
-            + tool: sell_kite(key: Which one) Sells a kite.
-            + tool: wash_lamp(key: Which one) Washs a lamp.
-            + tool: wash_piano(key: Which one) Washs a piano.
-            + tool: sell_fence(key: Which one) Sells a fence.
-            + tool: paint_crate(key: Which one) Paints a crate.
-            + tool: paint_kite(key: Which one) Paints a kite.
-            + tool: weigh_lamp(key: Which one) Weighs a lamp.
-            + tool: lift_boat(key: Which one) Lifts a boat.
-            + tool: wash_kite(key: Which one) Washs a kite.
-            + tool: lift_kite(key: Which one) Lifts a kite.
-            + tool: wash_fence(key: Which one) Washs a fence.
-            + tool: sell_piano(key: Which one) Sells a piano.
-            + tool: sell_lamp(key: Which one) Sells a lamp.
-            + tool: wash_crate(key: Which one) Washs a crate.
-            + tool: wash_boat(key: Which one) Washs a boat.
-            + tool: weigh_kite(key: Which one) Weighs a kite.
-            + tool: paint_lamp(key: Which one) Paints a lamp.
-            + tool: paint_piano(key: Which one) Paints a piano.
-            """,
+    Flood(
+        **FLOOD,
+        code="flood_30",
+        order=409,
+        display_name="Flood-30",
+        label="30 unrelated tools added",
+        what_is_modified=(
+            "Thirty tools of other samples of the source enter; names and parameters differ from the gold's."
         ),
+        how_made=_HOW_MADE.format("Thirty tools", ""),
+        dose=30,
+        rows=Rows(paper=197, bundled=13, full=3073),
     ),
 )

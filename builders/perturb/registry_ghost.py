@@ -14,7 +14,6 @@ from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import (
-    calling_nothing_right,
     gold_has_gone,
     judged,
     left,
@@ -23,9 +22,16 @@ from .abstention import (
     removed,
     uncalled,
 )
-from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+    broken,
+    register,
+)
 from .query import wish_span, wished
-from .registry import clean_gold, clean_messages, clean_tools, gold_change, near_duplicates
+from .registry import gold_change, near_duplicates
 
 EXCHANGES = (
     (
@@ -79,25 +85,11 @@ def _naming(template: str) -> str:
     return f"{re.escape(before)}([\\w.-]+){re.escape(after)}"
 
 
-@states(
-    component="action",
-    pack="registry",
-    channel="registry",
-    method="rule",
-    ground_truth_changes=True,
-    train_augmentable=False,
-    applies_to="every source",
-    borrows=("siblings",),
-    names_a_ghost=True,
-    prior_art=(
-        "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "
-        "missing"
-    ),
-)
-class Ghost(Perturbation):
+class Ghost(Perturbation, frozen=True, kw_only=True):
     """A sibling of the gold tool that is not registered is named."""
 
-    traits: ClassVar[tuple[str, ...]] = ("names_a_ghost",)
+    TRAITS: ClassVar[tuple[str, ...]] = ("names_a_ghost",)
+    names_a_ghost: bool = True
 
     def ghost(self, clean: Sample, row: Sample) -> str | None:
         """The name that the row's messages add to the clean ones in the type's words; None for others."""
@@ -126,7 +118,22 @@ class Ghost(Perturbation):
         )
 
 
-class GoldIsThere(Ghost):
+GHOST: Facts = {
+    "component": "action",
+    "pack": "registry",
+    "channel": "registry",
+    "method": "rule",
+    "train_augmentable": False,
+    "applies_to": "every source",
+    "borrows": ("siblings",),
+    "prior_art": (
+        "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "
+        "missing"
+    ),
+}
+
+
+class GoldIsThere(Ghost, frozen=True):
     """Rows whose registry is the clean one, gold tool and all."""
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
@@ -136,12 +143,6 @@ class GoldIsThere(Ghost):
             {"the registry or the place of the gold tool changed": moved}
         )
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The ghost is registered."""
-        gold = clean.tools[clean.gold_tool_index or 0]
-        ghost = msgspec.structs.replace(gold, name=self.ghost(clean, row) or "")
-        return msgspec.structs.replace(row, tools=(*row.tools, ghost))
-
 
 _SIBLING = (
     "The tool is a recorded sibling of the gold tool, written for `redundant`: related, of another purpose, "
@@ -149,35 +150,7 @@ _SIBLING = (
 )
 
 
-@register
-@states(
-    code="ghost_tool_1",
-    order=401,
-    display_name="Ghost-Passing",
-    label="missing tool mentioned",
-    level="reasoning",
-    what_is_modified="An earlier assistant turn names, in passing, a tool that is not registered.",
-    how_made=(
-        "A greeting of the user and an answer of the assistant stand before the conversation; the answer "
-        f"names, in passing, a tool. {_SIBLING}Nobody asks for it, and the gold tool is there: the clean "
-        "gold stays the one right answer."
-    ),
-    may_change=("the number or roles of messages",),
-    ground_truth_changes=False,
-    rows=Rows(paper=198, bundled=72, full=187),
-    caught_by="changes_only_what_its_type_may",
-    otherwise_caught_by="gold_is_the_clean_gold",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + user: Good morning.
-            + assistant: Good morning. My notes speak of cancel_table, among others. Tell me what you need.
-            """,
-        ),
-    ),
-)
-class GhostInPassing(GoldIsThere):
+class GhostInPassing(GoldIsThere, frozen=True):
     """Ghost1: the assistant has named the tool in passing."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -196,15 +169,9 @@ class GhostInPassing(GoldIsThere):
         name = next((found.group(1) for found in said if found), None)
         return name if row.messages == greeted(clean, (hello, answer))[0] else None
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """Whoever declines is right, although the gold tool is there."""
-        return msgspec.structs.replace(row, golden_answers=(*clean.golden_answers, ()))
 
-
-class Asked(Ghost):
+class Asked(Ghost, frozen=True):
     """The user asks for a tool by name, in the open words of the pack `abstention`."""
-
-    may_decline = True
 
     def ghost(self, clean: Sample, row: Sample) -> str | None:
         """As `Ghost.ghost`."""
@@ -238,39 +205,13 @@ class Asked(Ghost):
         return messages, (*opened(sample)[1], came)
 
 
-@register
-@states(
-    code="ghost_tool_2",
-    spoiled_otherwise=clean_gold,
-    order=402,
-    display_name="Ghost-Asked",
-    label="missing tool requested",
-    level="reasoning",
-    what_is_modified="The user asks, by name, for a tool that is not registered.",
-    how_made=(
-        f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}The row is asked in "
-        "the open words of the pack abstention. The gold tool is there, and the user has said that another "
-        "one is to be used: right is the clean gold, and also to say that the named tool is missing."
-    ),
-    may_change=("messages", "the number or roles of messages", "golden answers"),
-    no_call="accepted",
-    control="named_tool",
-    rows=Rows(paper=186, bundled=68, full=175),
-    caught_by="changes_only_what_its_type_may",
-    otherwise_caught_by="gold_is_there",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            + user: Book 2 seats at Luna tonight. Please use cancel_table for this.
-            + gold: no call
-            """,
-        ),
-    ),
-)
-class GhostAsked(Asked, GoldIsThere):
+ASKED: Facts = {
+    **GHOST,
+    "may_decline": True,
+}
+
+
+class GhostAsked(Asked, GoldIsThere, frozen=True):
     """Ghost2: the user asks for the tool by name."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -287,43 +228,7 @@ class GhostAsked(Asked, GoldIsThere):
         return super().check(clean, row) + broken({wrong: not right})
 
 
-@register
-@states(
-    code="ghost_tool_3",
-    spoiled=clean_tools,
-    spoiled_otherwise=clean_gold,
-    order=403,
-    display_name="Ghost-Alone",
-    label="only missing tool requested",
-    level="internalization",
-    what_is_modified=(
-        "As ghost_tool_2, and every accepted tool leaves the registry: no call is right, of any tool."
-    ),
-    how_made=(
-        "As ghost_tool_2 on the registry of `gold_removed`, where a judge found that no tool that is left "
-        f"could serve, in its open words. {_SIBLING}Right is to call nothing."
-    ),
-    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
-    no_call="right",
-    control="named_tool",
-    rows=Rows(paper=72, bundled=34, full=67),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            + user: Book 2 seats at Luna tonight. I would like you to call cancel_table for it.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold: no call
-            """,
-        ),
-    ),
-    caught_by="unit_finds_nothing",
-    otherwise_caught_by="gold_is_there",
-)
-class GhostAlone(Asked):
+class GhostAlone(Asked, frozen=True):
     """Ghost3: as ghost_tool_2, and the gold tool is gone too."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -337,41 +242,11 @@ class GhostAlone(Asked):
         return super().check(clean, row) + gold_has_gone(clean, row) + nothing_right(row)
 
 
-@register
-@states(
-    code="named_tool",
-    spoiled=calling_nothing_right,
-    spoiled_otherwise=clean_messages,
-    order=414,
-    display_name="Tool-Named",
-    label="gold tool requested",
-    level="reasoning",
-    what_is_modified="The user asks, by name, for the gold tool.",
-    how_made=(
-        "The counterpart of ghost_tool_2 and ghost_tool_3, in the same words: the sentence at the end of the "
-        "user's wish names the tool that the golden answer calls first. A call is due, and its golden answer "
-        "stays: whoever always declines is wrong here."
-    ),
-    may_change=("messages", "the number or roles of messages"),
-    ground_truth_changes=False,
-    traits=("names_the_gold",),
-    names_the_gold=True,
-    rows=Rows(paper=186, bundled=68, full=175),
-    caught_by="gold_is_the_clean_gold",
-    otherwise_caught_by="static_row_differs_from_clean",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + system: If no listed tool fits or a value is missing, say so or ask.
-            + user: Book 2 seats at Luna tonight. I would like you to call reserve for it.
-            """,
-        ),
-    ),
-)
-class NamedTool(Asked):
+class NamedTool(Asked, frozen=True, kw_only=True):
     """Named: the user asks by name for the tool that serves, and it is there."""
+
+    TRAITS: ClassVar[tuple[str, ...]] = ("names_the_gold",)
+    names_the_gold: bool = True
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         self.drawn(sample, rng, context)  # the samples that have a ghost, and no others
@@ -384,3 +259,81 @@ class NamedTool(Asked):
         return self.beyond(clean, row) + broken(
             {"the words that name a tool do not name the gold": not right}
         )
+
+
+register(
+    GhostInPassing(
+        **GHOST,
+        code="ghost_tool_1",
+        order=401,
+        display_name="Ghost-Passing",
+        label="missing tool mentioned",
+        level="reasoning",
+        what_is_modified="An earlier assistant turn names, in passing, a tool that is not registered.",
+        how_made=(
+            "A greeting of the user and an answer of the assistant stand before the conversation; the answer "
+            f"names, in passing, a tool. {_SIBLING}Nobody asks for it, and the gold tool is there: the clean "
+            "gold stays the one right answer."
+        ),
+        may_change=("the number or roles of messages",),
+        ground_truth_changes=False,
+        rows=Rows(paper=198, bundled=72, full=187),
+    ),
+    GhostAsked(
+        **ASKED,
+        code="ghost_tool_2",
+        order=402,
+        display_name="Ghost-Asked",
+        label="missing tool requested",
+        level="reasoning",
+        what_is_modified="The user asks, by name, for a tool that is not registered.",
+        how_made=(
+            f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}The row is asked "
+            "in the open words of the pack abstention. The gold tool is there, and the user has said that "
+            "another one is to be used: right is the clean gold, and also to say that the named tool is "
+            "missing."
+        ),
+        may_change=("messages", "the number or roles of messages", "golden answers"),
+        no_call="accepted",
+        control="named_tool",
+        rows=Rows(paper=186, bundled=68, full=175),
+        ground_truth_changes=True,
+    ),
+    GhostAlone(
+        **ASKED,
+        code="ghost_tool_3",
+        order=403,
+        display_name="Ghost-Alone",
+        label="only missing tool requested",
+        level="internalization",
+        what_is_modified=(
+            "As ghost_tool_2, and every accepted tool leaves the registry: no call is right, of any tool."
+        ),
+        how_made=(
+            "As ghost_tool_2 on the registry of `gold_removed`, where a judge found that no tool that is "
+            f"left could serve, in its open words. {_SIBLING}Right is to call nothing."
+        ),
+        may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+        no_call="right",
+        control="named_tool",
+        rows=Rows(paper=72, bundled=34, full=67),
+        ground_truth_changes=True,
+    ),
+    NamedTool(
+        **ASKED,
+        code="named_tool",
+        order=414,
+        display_name="Tool-Named",
+        label="gold tool requested",
+        level="reasoning",
+        what_is_modified="The user asks, by name, for the gold tool.",
+        how_made=(
+            "The counterpart of ghost_tool_2 and ghost_tool_3, in the same words: the sentence at the end "
+            "of the user's wish names the tool that the golden answer calls first. A call is due, and its "
+            "golden answer stays: whoever always declines is wrong here."
+        ),
+        may_change=("messages", "the number or roles of messages"),
+        ground_truth_changes=False,
+        rows=Rows(paper=186, bundled=68, full=175),
+    ),
+)

@@ -11,7 +11,13 @@ from robustbench_tc.builders.plain import Span
 from robustbench_tc.schema import Call, Change, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
+from .base import (
+    Context,
+    NotApplicable,
+    Perturbation,
+    broken,
+    register,
+)
 from .query import replace_span
 from .registry import gold_change
 
@@ -115,57 +121,7 @@ def _golden(gone: Executed) -> tuple[tuple[Call, ...], ...]:
     return ((Call(gone.name, {name: [value] for name, value in gone.parameters.items()}),),)
 
 
-@register
-@states(
-    code="prerequisite",
-    order=405,
-    display_name="Prereq",
-    label="prerequisite call missing",
-    component="action",
-    level="reasoning",
-    pack="registry",
-    channel="registry",
-    what_is_modified=(
-        "A transcript's earlier token call and its result are taken out; the right answer is that call."
-    ),
-    how_made=(
-        "The call that fetched the user's token, and its result, leave the transcript. The golden call needs "
-        "that token, so the right answer is the token call with the user name and the password that the user "
-        "has said. A sentence behind it in which the assistant claims to have the token leaves too. No row "
-        "where another executed call still shows the token."
-    ),
-    method="rule",
-    may_change=("messages", "golden answers"),
-    ground_truth_changes=True,
-    train_augmentable=False,
-    applies_to=("apibank",),
-    rows=Rows(paper=9, bundled=0, full=68),
-    golden=(
-        Case(
-            clean="login",
-            reads="""
-            -     <tool_call>
-            -     {"name": "GetUserToken", "parameters": {"username": "ada", "password": "tide9"}}
-            -     </tool_call>
-            -     <obs> {'token': 'q7w8e9'} </obs>
-            - gold tool: BookBerth(token: Token., harbour: The harbour.) Books a berth.
-            - tool: GetUserToken(username: Name., password: Password.) Gets a token.
-            - gold: BookBerth {"token":["q7w8e9"],"harbour":["Brunt Ness"]}
-            + tool: BookBerth(token: Token., harbour: The harbour.) Books a berth.
-            + gold tool: GetUserToken(username: Name., password: Password.) Gets a token.
-            + gold: GetUserToken {"username":["ada"],"password":["tide9"]}
-            """,
-        ),
-    ),
-    solved_without_reading=(
-        "The right call is always the one that fetches the token, so whoever always calls that tool is "
-        "right. The type asks whether a model does so when another call is ordered."
-    ),
-    caught_by="unit_finds_nothing",
-    otherwise_caught_by="diff_explains_the_row",
-    prior_art="API-Bank asks for token calls in order; NESTFUL and ToolSandbox test implicit dependencies",
-)
-class Prerequisite(Perturbation):
+class Prerequisite(Perturbation, frozen=True):
     """Prereq: the earlier token call and its result leave the transcript; that call is the right answer."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -195,17 +151,38 @@ class Prerequisite(Perturbation):
             }
         )
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The gold left as it was: a token is wanted that nobody can know."""
-        return msgspec.structs.replace(
-            row, golden_answers=clean.golden_answers, gold_tool_index=clean.gold_tool_index
-        )
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The result stayed, and with it the token."""
-        gone = due(clean)
-        old = clean.messages[gone.message].content
-        kept = old[: gone.start] + f"<obs>{gone.result}</obs>\n" + old[gone.end :]
-        messages = [*row.messages]
-        messages[gone.message] = Message(messages[gone.message].role, kept)
-        return msgspec.structs.replace(row, messages=tuple(messages))
+register(
+    Prerequisite(
+        code="prerequisite",
+        order=405,
+        display_name="Prereq",
+        label="prerequisite call missing",
+        component="action",
+        level="reasoning",
+        pack="registry",
+        channel="registry",
+        what_is_modified=(
+            "A transcript's earlier token call and its result are taken out; the right answer is that call."
+        ),
+        how_made=(
+            "The call that fetched the user's token, and its result, leave the transcript. The golden call "
+            "needs that token, so the right answer is the token call with the user name and the password "
+            "that the user has said. A sentence behind it in which the assistant claims to have the token "
+            "leaves too. No row where another executed call still shows the token."
+        ),
+        method="rule",
+        may_change=("messages", "golden answers"),
+        ground_truth_changes=True,
+        train_augmentable=False,
+        applies_to=("apibank",),
+        rows=Rows(paper=9, bundled=0, full=68),
+        solved_without_reading=(
+            "The right call is always the one that fetches the token, so whoever always calls that tool is "
+            "right. The type asks whether a model does so when another call is ordered."
+        ),
+        prior_art=(
+            "API-Bank asks for token calls in order; NESTFUL and ToolSandbox test implicit dependencies"
+        ),
+    ),
+)

@@ -9,38 +9,27 @@ the golden answers follow.
 
 import random
 import re
-from typing import ClassVar
 
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, states, variant
-from .registry import clean_gold, gold_change, next_tool_indexed
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+    register,
+)
+from .registry import gold_change
 
 _SAID = re.compile(r'set it as "([^"]*)"')
 """How upstream's descriptions say the value of a parameter that was added."""
 
 
-@states(
-    component="action",
-    level="interaction",
-    pack="registry",
-    channel="registry",
-    method="rule",
-    may_change=("tool names", "parameter descriptions", "parameter schemas", "golden answers"),
-    ground_truth_changes=True,
-    train_augmentable=False,
-    applies_to=("rotbench",),
-    caught_by="unit_finds_nothing",
-    otherwise_caught_by="gold_at_its_index",
-    spoiled=clean_gold,
-    spoiled_otherwise=next_tool_indexed,
-    prior_art="RoTBench (Ye et al., EMNLP 2024), whose records these are",
-)
-class Noisy(Perturbation):
+class Noisy(Perturbation, frozen=True, kw_only=True):
     """A noisy version takes the place of the clean registry, tool by tool."""
 
-    noise: ClassVar[str]
+    noise: str
     """RoTBench's word for the level."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -87,6 +76,20 @@ class Noisy(Perturbation):
         elif row.tools[index].name != row.golden_answers[0][0].name:
             wrong.append("gold_tool_index does not point at the gold tool")
         return wrong
+
+
+NOISY: Facts = {
+    "component": "action",
+    "level": "interaction",
+    "pack": "registry",
+    "channel": "registry",
+    "method": "rule",
+    "may_change": ("tool names", "parameter descriptions", "parameter schemas", "golden answers"),
+    "ground_truth_changes": True,
+    "train_augmentable": False,
+    "applies_to": ("rotbench",),
+    "prior_art": "RoTBench (Ye et al., EMNLP 2024), whose records these are",
+}
 
 
 def _freed(call: Call, clean: Sample, noisy: Sample) -> Call:
@@ -144,125 +147,67 @@ _DRAWN = (
 )
 
 
-variant(
-    Noisy,
-    """Rot-Slight: RoTBench's level slight.""",
-    code="rot_slight",
-    order=410,
-    display_name="Rot-Slight",
-    label="names misspelt",
-    what_is_modified="RoTBench's own noise of level slight: some letters of names changed.",
-    how_made=_HOW_MADE.format("slight", _DRAWN, "Letters of names come, go and change."),
-    noise="slight",
-    borrows=("rotbench_slight",),
-    rows=Rows(paper=21, bundled=14, full=101),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: fnd_menu(dish: What to look for) Shows a menu.
-            + gold tool: resqerve(place: Where, seWts: How many) Books a table.
-            + gold: resqerve {"place":["Luna"],"seWts":[2]}
-            """,
+register(
+    Noisy(
+        **NOISY,
+        code="rot_slight",
+        order=410,
+        display_name="Rot-Slight",
+        label="names misspelt",
+        what_is_modified="RoTBench's own noise of level slight: some letters of names changed.",
+        how_made=_HOW_MADE.format("slight", _DRAWN, "Letters of names come, go and change."),
+        noise="slight",
+        borrows=("rotbench_slight",),
+        rows=Rows(paper=21, bundled=14, full=101),
+    ),
+    Noisy(
+        **NOISY,
+        code="rot_medium",
+        order=411,
+        display_name="Rot-Medium",
+        label="names garbled",
+        what_is_modified=(
+            "RoTBench's own noise of level medium: names reversed or replaced by letters without meaning."
         ),
-    ),
-)
-
-
-variant(
-    Noisy,
-    """Rot-Medium: RoTBench's level medium.""",
-    code="rot_medium",
-    order=411,
-    display_name="Rot-Medium",
-    label="names garbled",
-    what_is_modified=(
-        "RoTBench's own noise of level medium: names reversed or replaced by letters without meaning."
-    ),
-    how_made=_HOW_MADE.format(
-        "medium", _DRAWN, "Names are reversed, or replaced by letters without meaning."
-    ),
-    noise="medium",
-    borrows=("rotbench_medium",),
-    rows=Rows(paper=21, bundled=14, full=101),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: unem_dnif(dish: What to look for) Shows a menu.
-            + gold tool: evreser(place: Where, seats: How many) Books a table.
-            + gold: evreser {"place":["Luna"],"seats":[2]}
-            """,
+        how_made=_HOW_MADE.format(
+            "medium", _DRAWN, "Names are reversed, or replaced by letters without meaning."
         ),
+        noise="medium",
+        borrows=("rotbench_medium",),
+        rows=Rows(paper=21, bundled=14, full=101),
     ),
-)
-
-
-variant(
-    Noisy,
-    """Rot-Heavy: RoTBench's level heavy.""",
-    code="rot_heavy",
-    order=412,
-    display_name="Rot-Heavy",
-    label="names exchanged",
-    what_is_modified=(
-        "RoTBench's own noise of level heavy: names exchanged between tools or parameters, parameters added "
-        "that have to be given."
-    ),
-    how_made=_HOW_MADE.format(
-        "heavy",
-        _DRAWN,
-        "Names are exchanged between tools, or between the parameters of a tool, and parameters are added "
-        "that have to be given, with the value that their description says.",
-    ),
-    noise="heavy",
-    borrows=("rotbench_heavy",),
-    rows=Rows(paper=21, bundled=14, full=100),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(dish: What to look for) Shows a menu.
-            + gold tool: find_menu(place: Where, seats: How many) Books a table.
-            + gold: find_menu {"place":["Luna"],"seats":[2]}
-            """,
+    Noisy(
+        **NOISY,
+        code="rot_heavy",
+        order=412,
+        display_name="Rot-Heavy",
+        label="names exchanged",
+        what_is_modified=(
+            "RoTBench's own noise of level heavy: names exchanged between tools or parameters, parameters "
+            "added that have to be given."
         ),
-    ),
-)
-
-
-variant(
-    Noisy,
-    """Rot-Union: RoTBench's level union.""",
-    code="rot_union",
-    order=413,
-    display_name="Rot-Union",
-    label="names in mixed noise",
-    what_is_modified="RoTBench's own noise of level union: noise of all levels together.",
-    how_made=_HOW_MADE.format("union", "", "Noise of all levels on names of tools and parameters together."),
-    noise="union",
-    borrows=("rotbench_union",),
-    rows=Rows(paper=21, bundled=14, full=100),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - tool: find_menu(dish: What to look for) Shows a menu.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(dish: What to look for) Shows a menu.
-            + gold tool: fimd_menu(ecalp: Where, seats: How many) Books a table.
-            + gold: fimd_menu {"ecalp":["Luna"],"seats":[2]}
-            """,
+        how_made=_HOW_MADE.format(
+            "heavy",
+            _DRAWN,
+            "Names are exchanged between tools, or between the parameters of a tool, and parameters are "
+            "added that have to be given, with the value that their description says.",
         ),
+        noise="heavy",
+        borrows=("rotbench_heavy",),
+        rows=Rows(paper=21, bundled=14, full=100),
+    ),
+    Noisy(
+        **NOISY,
+        code="rot_union",
+        order=413,
+        display_name="Rot-Union",
+        label="names in mixed noise",
+        what_is_modified="RoTBench's own noise of level union: noise of all levels together.",
+        how_made=_HOW_MADE.format(
+            "union", "", "Noise of all levels on names of tools and parameters together."
+        ),
+        noise="union",
+        borrows=("rotbench_union",),
+        rows=Rows(paper=21, bundled=14, full=100),
     ),
 )

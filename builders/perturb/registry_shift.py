@@ -13,13 +13,16 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-import msgspec
-
 from robustbench_tc.schema import ANY, OMIT, Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, register, states
-from .registry import as_pointer, calls_of, clean_gold, gold_change, gold_tools, shortest
+from .base import (
+    Context,
+    NotApplicable,
+    Perturbation,
+    register,
+)
+from .registry import as_pointer, calls_of, gold_change, gold_tools, shortest
 
 INTEGER = r"^-?[0-9]+$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -195,49 +198,7 @@ def _with(tool: Tool, name: str, schema: dict[str, Json]) -> Tool:
     return Tool(tool.name, tool.description, {**tool.parameters, "properties": properties})
 
 
-@register
-@states(
-    code="type_shift",
-    spoiled=clean_gold,
-    order=404,
-    display_name="TypeShift",
-    label="parameter type changed",
-    component="action",
-    level="interaction",
-    pack="registry",
-    channel="registry",
-    what_is_modified=(
-        "One golden parameter changes its declared type without loss (integer, number, array or boolean to "
-        "text); the gold follows."
-    ),
-    how_made=(
-        "One parameter that the golden call has to give, declared as integer, number, array or boolean, is "
-        "declared as a text: digits, a decimal text, items separated by commas, `yes` or `no`. The golden "
-        "value is that text, in every form that loses nothing; a value of the old type is wrong. No row "
-        "where the description names the old type, or a value has no such text."
-    ),
-    method="rule",
-    may_change=("parameter schemas", "golden answers"),
-    ground_truth_changes=True,
-    train_augmentable=False,
-    applies_to=("bfcl_v3", "apibank", "toolalpaca"),
-    rows=Rows(paper=36, bundled=23, full=1036),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold tool: reserve(place: Where, seats: How many ^-?[0-9]+$) Books a table.
-            + gold: reserve {"place":["Luna"],"seats":["2"]}
-            """,
-        ),
-    ),
-    caught_by="unit_finds_nothing",
-    otherwise_caught_by="diff_explains_the_row",
-    prior_art="none known: schema drift is tested in results, not in what a tool asks for",
-)
-class TypeShift(Perturbation):
+class TypeShift(Perturbation, frozen=True):
     """TypeShift: the schema asks for a text where the value is a number, a list, or a yes or no."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -279,7 +240,33 @@ class TypeShift(Perturbation):
                 return wrong if follows else [*wrong, "the gold does not follow the declared type"]
         return [*wrong, "the registry is not the clean one with one golden parameter declared as a text"]
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The diff does not say that the schema changed."""
-        kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
-        return msgspec.structs.replace(row, changes=kept)
+
+register(
+    TypeShift(
+        code="type_shift",
+        order=404,
+        display_name="TypeShift",
+        label="parameter type changed",
+        component="action",
+        level="interaction",
+        pack="registry",
+        channel="registry",
+        what_is_modified=(
+            "One golden parameter changes its declared type without loss (integer, number, array or boolean "
+            "to text); the gold follows."
+        ),
+        how_made=(
+            "One parameter that the golden call has to give, declared as integer, number, array or boolean, "
+            "is declared as a text: digits, a decimal text, items separated by commas, `yes` or `no`. The "
+            "golden value is that text, in every form that loses nothing; a value of the old type is wrong. "
+            "No row where the description names the old type, or a value has no such text."
+        ),
+        method="rule",
+        may_change=("parameter schemas", "golden answers"),
+        ground_truth_changes=True,
+        train_augmentable=False,
+        applies_to=("bfcl_v3", "apibank", "toolalpaca"),
+        rows=Rows(paper=36, bundled=23, full=1036),
+        prior_art="none known: schema drift is tested in results, not in what a tool asks for",
+    ),
+)

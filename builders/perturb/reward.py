@@ -7,13 +7,10 @@ CD_AB, TD_AB    the original, readable name   none                      renamed 
 CD_AB_pref, …   as AB                         stated                    renamed (extension)
 """
 
-from types import MappingProxyType
-
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, states, variant
-from .offers import NAMES_DISTRACTOR, Preference
-from .registry import clean_messages
+from .base import Facts, register
+from .offers import NAMES_DISTRACTOR, OFFER, Preference
 
 _HOW_MADE = (
     "A second tool equivalent to the gold tool enters and both descriptions are annotated with a "
@@ -34,299 +31,173 @@ _ALWAYS_BETTER = (
 """Why the types of this module need no reading; it is stated here, so that other offers do not inherit it."""
 
 
-@states(
-    paper_rows=102,
-    rows=Rows(paper=148, bundled=60),
-    pack="core",
-    may_change=("messages", "the set of tools", "golden answers"),
-    ground_truth_changes=False,
-    train_augmentable=True,
-    stated=True,
-    solved_without_reading=_ALWAYS_BETTER,
-)
-class Suffixed(Preference):
-    """The distractor has a suffixed name, and the query says what is wanted."""
+SUFFIXED: Facts = {
+    **OFFER,
+    "paper_rows": 102,
+    "rows": Rows(paper=148, bundled=60),
+    "pack": "core",
+    "may_change": ("messages", "the set of tools", "golden answers"),
+    "ground_truth_changes": False,
+    "train_augmentable": True,
+    "stated": True,
+    "solved_without_reading": _ALWAYS_BETTER,
+}
+"""The distractor has a suffixed name, and the query says what is wanted."""
 
 
-class Abbreviated(Preference):
-    """The gold tool is renamed to its abbreviation; the distractor has the readable name."""
-
-    ground_truth_changes = True
-    suffix = None
-    flags = MappingProxyType(
-        {
-            NAMES_DISTRACTOR: "the transcript already calls the tool by the name that the "
-            "distractor now has; reported apart"
-        }
-    )
-
-
-@states(
-    paper_rows=144,
-    rows=Rows(paper=144, bundled=55),
-    pack="core",
-    may_change=("the set of tools", "golden answers"),
-    train_augmentable=True,
-    stated=False,
-    solved_without_reading=_ALWAYS_BETTER,
-)
-class Unstated(Abbreviated):
-    """Nothing in the query says what is wanted."""
+ABBREVIATED: Facts = {
+    **OFFER,
+    "ground_truth_changes": True,
+    "suffix": None,
+    "flags": {
+        NAMES_DISTRACTOR: "the transcript already calls the tool by the name that the "
+        "distractor now has; reported apart"
+    },
+}
+"""The gold tool is renamed to its abbreviation; the distractor has the readable name."""
 
 
-variant(
-    Suffixed,
-    """MisDesc: the gold tool is cheaper, the distractor is called `_Budget`.""",
-    code="CD",
-    order=11,
-    display_name="MisDesc",
-    label="cheap decoy",
-    what_is_modified=(
-        "An equivalent tool enters under a name that sounds cheaper (_Budget); descriptions state prices"
-        " per call, the ground-truth tool is the cheaper one; the query asks for a cheap option."
-    ),
-    how_made=_HOW_MADE.format(
-        what="price per call",
-        name="by the gold tool's name and `_Budget`",
-        query=_STATED.format(wish="cheap one"),
-    ),
-    quality="cost",
-    suffix="_Budget",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
-            + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.100.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.025.
-            """,
+UNSTATED: Facts = {
+    **ABBREVIATED,
+    "paper_rows": 144,
+    "rows": Rows(paper=144, bundled=55),
+    "pack": "core",
+    "may_change": ("the set of tools", "golden answers"),
+    "train_augmentable": True,
+    "stated": False,
+    "solved_without_reading": _ALWAYS_BETTER,
+}
+"""Nothing in the query says what is wanted."""
+
+
+STATED: Facts = {
+    **ABBREVIATED,
+    "rows": Rows(paper=144, bundled=55, full=2920),
+    "pack": "offers",
+    "prior_art": "none known: the paper's AB types with the preference of its other reward types",
+    "may_change": ("messages", "the set of tools", "golden answers"),
+    "train_augmentable": False,
+    "stated": True,
+    "solved_without_reading": _ALWAYS_BETTER,
+}
+"""The same with the preference stated: built only when named."""
+
+
+register(
+    Preference(
+        **SUFFIXED,
+        code="CD",
+        order=11,
+        display_name="MisDesc",
+        label="cheap decoy",
+        what_is_modified=(
+            "An equivalent tool enters under a name that sounds cheaper (_Budget); descriptions state prices"
+            " per call, the ground-truth tool is the cheaper one; the query asks for a cheap option."
         ),
-    ),
-)
-
-
-variant(
-    Suffixed,
-    """TimeDesc: the gold tool is quicker, the distractor is called `_Fast`.""",
-    code="TD",
-    order=12,
-    display_name="TimeDesc",
-    label="fast decoy",
-    what_is_modified=(
-        "As CD with response times: the equivalent tool is named _Fast, the ground-truth tool is the "
-        "faster one; the query asks for a quick option."
-    ),
-    how_made=_HOW_MADE.format(
-        what="response time",
-        name="by the gold tool's name and `_Fast`",
-        query=_STATED.format(wish="quick one"),
-    ),
-    quality="time",
-    suffix="_Fast",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. I would like the option that responds the fastest.
-            + tool: reserve_Fast(place: Where, seats: How many) Books a table. Typical response time: 800 ms.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
-            """,
+        how_made=_HOW_MADE.format(
+            what="price per call",
+            name="by the gold tool's name and `_Budget`",
+            query=_STATED.format(wish="cheap one"),
         ),
+        quality="cost",
+        suffix="_Budget",
     ),
-)
-
-
-variant(
-    Suffixed,
-    """MisDesc-N: the gold tool is cheaper, the distractor's name says nothing.""",
-    code="CD_NT",
-    order=13,
-    display_name="MisDesc-N",
-    label="cheap decoy, neutral name",
-    what_is_modified="As CD, but the equivalent tool carries a neutral suffix (_1).",
-    how_made=_HOW_MADE.format(
-        what="price per call", name="by the gold tool's name and `_1`", query=_STATED.format(wish="cheap one")
-    ),
-    quality="cost",
-    suffix="_1",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + tool: reserve_1(place: Where, seats: How many) Books a table. Price per call: $0.016.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
-            """,
+    Preference(
+        **SUFFIXED,
+        code="TD",
+        order=12,
+        display_name="TimeDesc",
+        label="fast decoy",
+        what_is_modified=(
+            "As CD with response times: the equivalent tool is named _Fast, the ground-truth tool is the "
+            "faster one; the query asks for a quick option."
         ),
-    ),
-)
-
-
-variant(
-    Suffixed,
-    """TimeDesc-N: the gold tool is quicker, the distractor's name says nothing.""",
-    code="TD_NT",
-    order=14,
-    display_name="TimeDesc-N",
-    label="fast decoy, neutral name",
-    what_is_modified="As TD, but the equivalent tool carries a neutral suffix (_1).",
-    how_made=_HOW_MADE.format(
-        what="response time", name="by the gold tool's name and `_1`", query=_STATED.format(wish="quick one")
-    ),
-    quality="time",
-    suffix="_1",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. Use whichever tool has the shortest response time.
-            + tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 1600 ms.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            """,
+        how_made=_HOW_MADE.format(
+            what="response time",
+            name="by the gold tool's name and `_Fast`",
+            query=_STATED.format(wish="quick one"),
         ),
+        quality="time",
+        suffix="_Fast",
     ),
-)
-
-
-variant(
-    Unstated,
-    """MisDesc-Abbr: the gold tool is cheaper and abbreviated, the distractor has the readable name.""",
-    code="CD_AB",
-    order=15,
-    display_name="MisDesc-Abbr",
-    label="cheap decoy, cryptic gold",
-    what_is_modified=(
-        "The ground-truth tool is renamed to an abbreviation; an equivalent, dearer tool keeps the "
-        "readable name; the query is unchanged."
-    ),
-    how_made=_HOW_MADE.format(what="price per call", name=_AB_NAME, query=_UNSTATED),
-    quality="cost",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + gold tool: res(place: Where, seats: How many) Books a table. Price per call: $0.002.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.010.
-            + gold: res {"place":["Luna"],"seats":[2]}
-            """,
+    Preference(
+        **SUFFIXED,
+        code="CD_NT",
+        order=13,
+        display_name="MisDesc-N",
+        label="cheap decoy, neutral name",
+        what_is_modified="As CD, but the equivalent tool carries a neutral suffix (_1).",
+        how_made=_HOW_MADE.format(
+            what="price per call",
+            name="by the gold tool's name and `_1`",
+            query=_STATED.format(wish="cheap one"),
         ),
-        Case(  # a transcript that calls the gold tool by its old name stays as it is, and is flagged
-            clean="dialogue",
-            reads="""
-            - gold tool: ListBerths(harbour: The harbour.) Lists free berths.
-            - gold: ListBerths {"harbour":["Brunt Ness"]}
-            + gold tool: ListBer(harbour: The harbour.) Lists free berths. Price per call: $0.002.
-            + tool: ListBerths(harbour: The harbour.) Lists free berths. Price per call: $0.010.
-            + gold: ListBer {"harbour":["Brunt Ness"]}
-            + flag: history_names_distractor
-            """,
-        ),
+        quality="cost",
+        suffix="_1",
     ),
-)
-
-
-variant(
-    Unstated,
-    """TimeDesc-Abbr: the gold tool is quicker and abbreviated, the distractor has the readable name.""",
-    code="TD_AB",
-    order=16,
-    display_name="TimeDesc-Abbr",
-    label="fast decoy, cryptic gold",
-    what_is_modified=(
-        "The ground-truth tool is renamed to an abbreviation; an equivalent, slower tool keeps the "
-        "readable name; the query is unchanged."
-    ),
-    how_made=_HOW_MADE.format(what="response time", name=_AB_NAME, query=_UNSTATED),
-    quality="time",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 600 ms.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold tool: res(place: Where, seats: How many) Books a table. Typical response time: 120 ms.
-            + gold: res {"place":["Luna"],"seats":[2]}
-            """,
+    Preference(
+        **SUFFIXED,
+        code="TD_NT",
+        order=14,
+        display_name="TimeDesc-N",
+        label="fast decoy, neutral name",
+        what_is_modified="As TD, but the equivalent tool carries a neutral suffix (_1).",
+        how_made=_HOW_MADE.format(
+            what="response time",
+            name="by the gold tool's name and `_1`",
+            query=_STATED.format(wish="quick one"),
         ),
+        quality="time",
+        suffix="_1",
     ),
-)
-
-
-@states(
-    rows=Rows(paper=144, bundled=55, full=2920),
-    pack="offers",
-    prior_art="none known: the paper's AB types with the preference of its other reward types",
-    may_change=("messages", "the set of tools", "golden answers"),
-    train_augmentable=False,
-    stated=True,
-    solved_without_reading=_ALWAYS_BETTER,
-    spoiled_otherwise=clean_messages,
-    otherwise_caught_by="preference_as_its_type_says",
-)
-class Stated(Abbreviated):
-    """The same with the preference stated: built only when named."""
-
-
-variant(
-    Stated,
-    """CD_AB with the preference stated.""",
-    code="CD_AB_pref",
-    order=23,
-    display_name="MisDesc-Abbr-Pref",
-    label="cryptic gold, price asked",
-    what_is_modified="As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn.",
-    how_made="As CD_AB. " + _STATED.format(wish="cheap one"),
-    quality="cost",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. My budget is tight, so pick the least expensive tool.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.400.
-            + gold tool: res(place: Where, seats: How many) Books a table. Price per call: $0.050.
-            + gold: res {"place":["Luna"],"seats":[2]}
-            """,
+    Preference(
+        **UNSTATED,
+        code="CD_AB",
+        order=15,
+        display_name="MisDesc-Abbr",
+        label="cheap decoy, cryptic gold",
+        what_is_modified=(
+            "The ground-truth tool is renamed to an abbreviation; an equivalent, dearer tool keeps the "
+            "readable name; the query is unchanged."
         ),
+        how_made=_HOW_MADE.format(what="price per call", name=_AB_NAME, query=_UNSTATED),
+        quality="cost",
     ),
-)
-
-
-variant(
-    Stated,
-    """TD_AB with the preference stated.""",
-    code="TD_AB_pref",
-    order=24,
-    display_name="TimeDesc-Abbr-Pref",
-    label="cryptic gold, speed asked",
-    what_is_modified="As TD_AB, and a sentence asking for the faster tool is added to the last user turn.",
-    how_made="As TD_AB. " + _STATED.format(wish="quick one"),
-    quality="time",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. I am in a hurry, so pick the tool that answers soonest.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold tool: res(place: Where, seats: How many) Books a table. Typical response time: 150 ms.
-            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 750 ms.
-            + gold: res {"place":["Luna"],"seats":[2]}
-            """,
+    Preference(
+        **UNSTATED,
+        code="TD_AB",
+        order=16,
+        display_name="TimeDesc-Abbr",
+        label="fast decoy, cryptic gold",
+        what_is_modified=(
+            "The ground-truth tool is renamed to an abbreviation; an equivalent, slower tool keeps the "
+            "readable name; the query is unchanged."
         ),
+        how_made=_HOW_MADE.format(what="response time", name=_AB_NAME, query=_UNSTATED),
+        quality="time",
+    ),
+    Preference(
+        **STATED,
+        code="CD_AB_pref",
+        order=23,
+        display_name="MisDesc-Abbr-Pref",
+        label="cryptic gold, price asked",
+        what_is_modified=(
+            "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
+        ),
+        how_made="As CD_AB. " + _STATED.format(wish="cheap one"),
+        quality="cost",
+    ),
+    Preference(
+        **STATED,
+        code="TD_AB_pref",
+        order=24,
+        display_name="TimeDesc-Abbr-Pref",
+        label="cryptic gold, speed asked",
+        what_is_modified=(
+            "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
+        ),
+        how_made="As TD_AB. " + _STATED.format(wish="quick one"),
+        quality="time",
     ),
 )

@@ -5,58 +5,36 @@ The first is CD with one factor for all rows, the second CD_AB with other abbrev
 """
 
 from fractions import Fraction
-from types import MappingProxyType
 
-import msgspec
-
-from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, states, variant
-from .offers import Preference, abbreviate, annotation
-from .registry import clean_messages, gold_tools
-from .reward import Abbreviated
+from .base import (
+    Facts,
+    register,
+)
+from .offers import OFFER, Preference
+from .reward import ABBREVIATED
 
 _BEST_OFFER = (
     "Of two equal tools the better offer is always the gold, as in the core type that this one is a dose of."
 )
 
 
-@states(
-    rows=Rows(paper=148, bundled=60, full=3028),
-    pack="severity",
-    may_change=("messages", "the set of tools", "golden answers"),
-    ground_truth_changes=False,
-    train_augmentable=True,
-    stated=True,
-    quality="cost",
-    series="factor",
-    solved_without_reading=_BEST_OFFER,
-    prior_art="none known: the paper draws the factor from 4 to 10",
-    spoiled_otherwise=clean_messages,
-    otherwise_caught_by="preference_as_its_type_says",
-)
-class Factor(Preference):
-    """CD with one factor."""
-
-    suffix = "_Budget"
-    values = MappingProxyType({"cost": (2, 10, 20, 50)})
-    """Thousandths of a dollar, even: one and a half times each is whole."""
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        """As CD; each distractor's price is exactly the type's multiple of its gold tool's."""
-        wrong = super().check(clean, row)
-        (factor,) = self.factors
-        for name, index in gold_tools(clean).items():
-            same = [tool for tool in row.tools if tool.parameters == clean.tools[index].parameters]
-            gold = [annotation(tool.description) for tool in same if tool.name == name]
-            others = [
-                annotation(tool.description) for tool in same if tool.name.startswith(name + self.suffix)
-            ]
-            pairs = ((one, other) for one in gold for other in others if one and other)
-            if any(abs(other - float(factor) * one) > 1e-9 for one, other in pairs):
-                wrong.append(f"the distractor of {name} is not dearer by a factor of {float(factor):g}")
-        return wrong
+FACTOR: Facts = {
+    **OFFER,
+    "rows": Rows(paper=148, bundled=60, full=3028),
+    "pack": "severity",
+    "may_change": ("messages", "the set of tools", "golden answers"),
+    "ground_truth_changes": False,
+    "train_augmentable": True,
+    "stated": True,
+    "quality": "cost",
+    "series": "factor",
+    "solved_without_reading": _BEST_OFFER,
+    "prior_art": "none known: the paper draws the factor from 4 to 10",
+    "suffix": "_Budget",
+    "values": {"cost": (2, 10, 20, 50)},
+}
 
 
 _FACTOR = (
@@ -65,108 +43,18 @@ _FACTOR = (
 )
 
 
-variant(
-    Factor,
-    """Factor-1.5: half as much again.""",
-    code="factor_1_5",
-    order=604,
-    display_name="Factor-1.5",
-    label="decoy costs 1.5 times",
-    what_is_modified="As CD; the tool called _Budget costs one and a half times what the gold tool does.",
-    how_made=_FACTOR.format(times="one and a half times"),
-    factors=(Fraction(3, 2),),
-    dose=1.5,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. Please keep the cost of the call as low as possible.
-            + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.003.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            """,
-        ),
-    ),
-)
-
-
-variant(
-    Factor,
-    """Factor-5: five times as much.""",
-    code="factor_5",
-    order=605,
-    display_name="Factor-5",
-    label="decoy costs 5 times",
-    what_is_modified="As CD; the tool called _Budget costs five times what the gold tool does.",
-    how_made=_FACTOR.format(times="five times"),
-    factors=(5,),
-    dose=5,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. My budget is tight, so pick the least expensive tool.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.010.
-            """,
-        ),
-    ),
-)
-
-
-variant(
-    Factor,
-    """Factor-100: a hundred times as much.""",
-    code="factor_100",
-    order=606,
-    display_name="Factor-100",
-    label="decoy costs 100 times",
-    what_is_modified="As CD; the tool called _Budget costs a hundred times what the gold tool does.",
-    how_made=_FACTOR.format(times="a hundred times"),
-    factors=(100,),
-    dose=100,
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. My budget is tight, so pick the least expensive tool.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.050.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $5.000.
-            """,
-        ),
-    ),
-)
-
-
-@states(
-    pack="severity",
-    may_change=("the set of tools", "golden answers"),
-    train_augmentable=True,
-    stated=False,
-    quality="cost",
-    series="abbreviated",
-    solved_without_reading=_BEST_OFFER + " Its name is always the shorter one, too.",
-    prior_art="none known: the paper abbreviates to three letters",
-    caught_by="annotations_in_order",
-    otherwise_caught_by="unit_finds_nothing",
-)
-class Shortened(Abbreviated):
-    """CD_AB with so many letters kept of each part of the gold tool's name."""
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The gold tool's name with another number of letters kept, wherever it stands."""
-        old = row.golden_answers[0][0].name
-        readable = clean.golden_answers[0][0].name
-        new = abbreviate(readable, self.letters - 1 if self.letters > 1 else 2)
-        if new in {tool.name for tool in row.tools}:
-            return row
-        text = msgspec.json.encode(row).decode()
-        return msgspec.json.decode(text.replace(f'"{old}"', f'"{new}"'), type=Sample)
+SHORTENED: Facts = {
+    **ABBREVIATED,
+    "pack": "severity",
+    "may_change": ("the set of tools", "golden answers"),
+    "train_augmentable": True,
+    "stated": False,
+    "quality": "cost",
+    "series": "abbreviated",
+    "solved_without_reading": _BEST_OFFER + " Its name is always the shorter one, too.",
+    "prior_art": "none known: the paper abbreviates to three letters",
+}
+"""CD_AB with so many letters kept of each part of the gold tool's name."""
 
 
 _SHORTENED = (
@@ -175,82 +63,74 @@ _SHORTENED = (
 )
 
 
-variant(
-    Shortened,
-    """Abbr-5: five letters kept.""",
-    code="abbreviated_5",
-    order=607,
-    display_name="Abbr-5",
-    label="gold keeps 5 letters",
-    what_is_modified="As CD_AB; each part of the gold tool's name keeps five letters.",
-    how_made=_SHORTENED.format(least=7, kept="the first five stay"),
-    letters=5,
-    dose=5,
-    rows=Rows(paper=93, bundled=35, full=1872),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + gold tool: reser(place: Where, seats: How many) Books a table. Price per call: $0.050.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.300.
-            + gold: reser {"place":["Luna"],"seats":[2]}
-            """,
-        ),
+register(
+    Preference(
+        **FACTOR,
+        code="factor_1_5",
+        order=604,
+        display_name="Factor-1.5",
+        label="decoy costs 1.5 times",
+        what_is_modified="As CD; the tool called _Budget costs one and a half times what the gold tool does.",
+        how_made=_FACTOR.format(times="one and a half times"),
+        factors=(Fraction(3, 2),),
+        dose=1.5,
     ),
-)
-
-
-variant(
-    Shortened,
-    """Abbr-3: three letters kept, as in CD_AB.""",
-    code="abbreviated_3",
-    order=608,
-    display_name="Abbr-3",
-    label="gold keeps 3 letters",
-    what_is_modified="As CD_AB, drawn once more; each part of the gold tool's name keeps three letters.",
-    how_made=_SHORTENED.format(least=5, kept="the first three stay"),
-    letters=3,
-    dose=3,
-    rows=Rows(paper=144, bundled=55, full=2920),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.125.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold tool: res(place: Where, seats: How many) Books a table. Price per call: $0.025.
-            + gold: res {"place":["Luna"],"seats":[2]}
-            """,
-        ),
+    Preference(
+        **FACTOR,
+        code="factor_5",
+        order=605,
+        display_name="Factor-5",
+        label="decoy costs 5 times",
+        what_is_modified="As CD; the tool called _Budget costs five times what the gold tool does.",
+        how_made=_FACTOR.format(times="five times"),
+        factors=(5,),
+        dose=5,
     ),
-)
-
-
-variant(
-    Shortened,
-    """Abbr-1: one letter kept.""",
-    code="abbreviated_1",
-    order=609,
-    display_name="Abbr-1",
-    label="gold keeps 1 letter",
-    what_is_modified="As CD_AB; each part of the gold tool's name keeps one letter.",
-    how_made=_SHORTENED.format(least=3, kept="the first one stays"),
-    letters=1,
-    dose=1,
-    rows=Rows(paper=148, bundled=60, full=3023),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.250.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold tool: r(place: Where, seats: How many) Books a table. Price per call: $0.025.
-            + gold: r {"place":["Luna"],"seats":[2]}
-            """,
-        ),
+    Preference(
+        **FACTOR,
+        code="factor_100",
+        order=606,
+        display_name="Factor-100",
+        label="decoy costs 100 times",
+        what_is_modified="As CD; the tool called _Budget costs a hundred times what the gold tool does.",
+        how_made=_FACTOR.format(times="a hundred times"),
+        factors=(100,),
+        dose=100,
+    ),
+    Preference(
+        **SHORTENED,
+        code="abbreviated_5",
+        order=607,
+        display_name="Abbr-5",
+        label="gold keeps 5 letters",
+        what_is_modified="As CD_AB; each part of the gold tool's name keeps five letters.",
+        how_made=_SHORTENED.format(least=7, kept="the first five stay"),
+        letters=5,
+        dose=5,
+        rows=Rows(paper=93, bundled=35, full=1872),
+    ),
+    Preference(
+        **SHORTENED,
+        code="abbreviated_3",
+        order=608,
+        display_name="Abbr-3",
+        label="gold keeps 3 letters",
+        what_is_modified="As CD_AB, drawn once more; each part of the gold tool's name keeps three letters.",
+        how_made=_SHORTENED.format(least=5, kept="the first three stay"),
+        letters=3,
+        dose=3,
+        rows=Rows(paper=144, bundled=55, full=2920),
+    ),
+    Preference(
+        **SHORTENED,
+        code="abbreviated_1",
+        order=609,
+        display_name="Abbr-1",
+        label="gold keeps 1 letter",
+        what_is_modified="As CD_AB; each part of the gold tool's name keeps one letter.",
+        how_made=_SHORTENED.format(least=3, kept="the first one stays"),
+        letters=1,
+        dose=1,
+        rows=Rows(paper=148, bundled=60, full=3023),
     ),
 )

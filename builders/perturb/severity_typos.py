@@ -10,13 +10,21 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, states, variant
-from .query import gold_texts, kept_values, query_span, query_text, replace_span, reworded, rewritten
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+    lost_digits,
+    lost_values,
+    register,
+)
+from .query import gold_texts, kept_values, query_span, query_text, replace_span, rewritten
 from .registry_flood import name_words
 
 NUMBERS = frozenset(
@@ -130,25 +138,10 @@ def _begins_a_sentence(text: str, at: int) -> bool:
     return not at or text[at - 1] in ".!?"
 
 
-@states(
-    component="observation",
-    level="perception",
-    pack="severity",
-    channel="query",
-    method="rule",
-    may_change=("messages",),
-    ground_truth_changes=False,
-    train_augmentable=True,
-    applies_to="every source",
-    caught_by="gold_values_kept",
-    otherwise_caught_by="unit_finds_nothing",
-    prior_art="letters swapped and mistyped in translation (Belinkov and Bisk 2018), not for tool calls",
-    series="typos",
-)
-class Typos(Perturbation):
+class Typos(Perturbation, frozen=True, kw_only=True):
     """So many slips in the request; nothing else changes."""
 
-    slips: ClassVar[int]
+    slips: int
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Draws the words (each once before one twice), then each word's places and kinds of slips.
@@ -185,23 +178,20 @@ class Typos(Perturbation):
             wrong.append(f"{slips} slips instead of {self.slips}")
         return wrong
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """A gold value of the request mistyped too; the row as it is where the request holds none."""
-        typed = str(row.changes[0].after)
-        for value in kept_values(clean, query_text(clean)):
-            if len(value) > 1 and typed.count(value) == 1:
-                return reworded(row, typed.replace(value, value[0] + value[2:]))
-        return row
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """One word more with its last letter doubled."""
-        typed, before = str(row.changes[0].after), query_text(clean)
-        for word in _words(clean):
-            text = before[word.start : word.end]
-            if len(re.findall(rf"(?<!\w){text}(?!\w)", typed)) == 1:
-                other = re.sub(rf"(?<!\w){text}(?!\w)", text + text[-1], typed)
-                return reworded(row, other)
-        return row
+TYPOS: Facts = {
+    "component": "observation",
+    "level": "perception",
+    "pack": "severity",
+    "channel": "query",
+    "method": "rule",
+    "may_change": ("messages",),
+    "ground_truth_changes": False,
+    "train_augmentable": True,
+    "applies_to": "every source",
+    "prior_art": "letters swapped and mistyped in translation (Belinkov and Bisk 2018), not for tool calls",
+    "series": "typos",
+}
 
 
 def mistype(text: str, words: Sequence[Word], slips: int, rng: random.Random) -> str:
@@ -244,26 +234,9 @@ def _slip(word: str, place: int, rng: random.Random) -> str:
     return word[:place] + rng.choice(NEIGHBOURS[letter]) + word[place + 1 :]
 
 
-def _is_one_slip(word: str, typed: str) -> bool:
-    """Whether one slip leads from one to the other, as `_slips` counts."""
-    at = next((at for at, (one, other) in enumerate(zip(word, typed, strict=False)) if one != other), None)
-    at = min(len(word), len(typed)) if at is None else at
-    left, right = word[at:], typed[at:]
-    if len(left) > len(right):
-        return left[1:] == right
-    if len(left) < len(right):
-        return right[1:] == left and at > 0 and right[0] == typed[at - 1]
-    return bool(left) and (
-        (left[1:] == right[1:] and right[0] in NEIGHBOURS.get(left[0], ""))
-        or (left[:2] == right[1::-1] and left[2:] == right[2:] and len(left) > 1)
-    )
-
-
 def _slips(word: str, typed: str) -> int:
     """The fewest slips that lead from one to the other (letters replaced, swapped, dropped or put in); a
     letter is replaced by its neighbour, and put in beside its like, or it counts as 9."""
-    if _is_one_slip(word, typed):  # most are
-        return 1
     before: list[int] = []
     last = list(range(0, 9 * len(typed) + 1, 9))
     for i, letter in enumerate(word, 1):
@@ -289,79 +262,41 @@ _HOW_MADE = (
 )
 
 
-variant(
-    Typos,
-    """Typo-1: one slip.""",
-    code="typos_1",
-    order=601,
-    display_name="Typo-1",
-    label="1 typo by rule",
-    what_is_modified="The user query gains one keyboard slip by rule; gold values stay as they were.",
-    how_made=_HOW_MADE.format(slips="One slip"),
-    slips=1,
-    dose=1,
-    rows=Rows(paper=199, bundled=73, full=2853),
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Booj 2 seats at Luna tonight.
-            """,
-        ),
+register(
+    Typos(
+        **TYPOS,
+        code="typos_1",
+        order=601,
+        display_name="Typo-1",
+        label="1 typo by rule",
+        what_is_modified="The user query gains one keyboard slip by rule; gold values stay as they were.",
+        how_made=_HOW_MADE.format(slips="One slip"),
+        slips=1,
+        dose=1,
+        rows=Rows(paper=199, bundled=73, full=2853),
     ),
-)
-
-
-variant(
-    Typos,
-    """Typo-3: three slips.""",
-    code="typos_2",
-    order=602,
-    display_name="Typo-3",
-    label="3 typos by rule",
-    what_is_modified="The user query gains three keyboard slips by rule; gold values stay as they were.",
-    how_made=_HOW_MADE.format(slips="Three slips"),
-    slips=3,
-    dose=3,
-    rows=Rows(paper=191, bundled=71, full=2757),
-    golden=(
-        Case(
-            clean="letter",
-            reads="""
-            - user: Hello there! Our whole family is coming over tonight.
-            + user: Hello there! Or whoel family is coming over tonight.
-            -     It should have 2 comfortable seats near the window.
-            +     It should have 2 comfortabl seats near the window.
-            """,
-        ),
+    Typos(
+        **TYPOS,
+        code="typos_2",
+        order=602,
+        display_name="Typo-3",
+        label="3 typos by rule",
+        what_is_modified="The user query gains three keyboard slips by rule; gold values stay as they were.",
+        how_made=_HOW_MADE.format(slips="Three slips"),
+        slips=3,
+        dose=3,
+        rows=Rows(paper=191, bundled=71, full=2757),
     ),
-)
-
-
-variant(
-    Typos,
-    """Typo-8: eight slips.""",
-    code="typos_3",
-    order=603,
-    display_name="Typo-8",
-    label="8 typos by rule",
-    what_is_modified="The user query gains eight keyboard slips by rule; gold values stay as they were.",
-    how_made=_HOW_MADE.format(slips="Eight slips"),
-    slips=8,
-    dose=8,
-    rows=Rows(paper=120, bundled=44, full=1804),
-    golden=(
-        Case(
-            clean="letter",
-            reads="""
-            - user: Hello there! Our whole family is coming over tonight.
-            -     Please book a quiet table at Luna for us.
-            -     It should have 2 comfortable seats near the window.
-            + user: Hlelo there! Our whoel faamily is cooming overr tonight.
-            +     Please book a quiet tale at Luna for us.
-            +     It should hage 2 comfortable seats near th window.
-            """,
-        ),
+    Typos(
+        **TYPOS,
+        code="typos_3",
+        order=603,
+        display_name="Typo-8",
+        label="8 typos by rule",
+        what_is_modified="The user query gains eight keyboard slips by rule; gold values stay as they were.",
+        how_made=_HOW_MADE.format(slips="Eight slips"),
+        slips=8,
+        dose=8,
+        rows=Rows(paper=120, bundled=44, full=1804),
     ),
 )

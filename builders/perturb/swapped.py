@@ -12,16 +12,22 @@ CD_AB_swap, TD_AB_swap      the original, readable name
 
 import random
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import ClassVar
 
 import msgspec
 
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Sample, Tool
-from robustbench_tc.taxonomy import Part, Rows
+from robustbench_tc.taxonomy import Rows
 
-from .base import REGISTRY, Case, Context, NotApplicable, broken, states, variant
-from .offers import NAMES_DISTRACTOR, Preference, bare
+from .base import (
+    REGISTRY,
+    Context,
+    Facts,
+    NotApplicable,
+    broken,
+    register,
+)
+from .offers import NAMES_DISTRACTOR, OFFER, Preference
 from .query import called_in_history
 from .registry import gold_change, gold_tools, plain
 
@@ -33,29 +39,12 @@ _HOW_MADE = (
 _WHAT = "As {core} with the two annotations and the gold exchanged: {which} is the {better} one."
 
 
-@states(
-    pack="offers",
-    prior_art=(
-        "none known for offers; pairs that differ in the decisive words alone: contrast sets (Gardner et al. "
-        "2020)"
-    ),
-    ground_truth_changes=True,
-    train_augmentable=True,
-    stated=True,
-    traits=(*Preference.traits, "design"),
-    otherwise_caught_by="exactly_one_counterpart",
-    solved_without_reading=(
-        "As in the core the better offer is always the gold: whoever always takes the cheapest or quickest "
-        "tool is right. The name, always the longer one here, helps nobody over core and swapped rows "
-        "together, and only the two together say whether a model reads the offer."
-    ),
-)
-class Swap(Preference):
+class Swap(Preference, frozen=True, kw_only=True):
     """The common course of the six counterparts."""
 
-    design: ClassVar[str] = "swap"
-
-    core: ClassVar[str]
+    TRAITS: ClassVar[tuple[str, ...]] = (*Preference.TRAITS, "design")
+    design: str = "swap"
+    core: str
     """The type whose rows these are the counterparts of."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -70,7 +59,7 @@ class Swap(Preference):
 
     def exchanged(self, sample: Sample, core: Sample) -> Sample:
         """The counterpart of `core`, the core type's row of `sample`; it may call several tools."""
-        pairs = self._pairs(sample)
+        pairs = dict(self.names(sample).values())
         tools = _with_descriptions_exchanged(core.tools, pairs)
         golden = _renamed(core.golden_answers, pairs)
         places = {tool.name: place for place, tool in enumerate(tools)}
@@ -88,19 +77,9 @@ class Swap(Preference):
             gold_tool_index=places[golden[0][0].name],
         )
 
-    def _pairs(self, sample: Sample) -> dict[str, str]:
-        """The name of each gold tool of the core row → that of its distractor, the gold here."""
-        taken = {tool.name for tool in sample.tools}
-        found: dict[str, str] = {}
-        for name in gold_tools(sample):
-            other = self.other_name(name, taken)
-            taken.add(other)
-            found |= {other: name} if self.suffix is None else {name: other}
-        return found
-
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """With everything exchanged back it is a row of the core type."""
-        pairs = self._pairs(clean)
+        pairs = dict(self.names(clean).values())
         names = [tool.name for tool in row.tools]
         called = {call.name for answer in row.golden_answers for call in answer}
         if not all(names.count(one) == 1 for pair in pairs.items() for one in pair):
@@ -128,17 +107,23 @@ class Swap(Preference):
         )
         return wrong + REGISTRY[self.core].problems(clean, core)
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The counterpart of the gold tool says nothing of its price or time."""
-        at = row.gold_tool_index or 0
-        gold = row.tools[at]
-        tools = tuple(
-            msgspec.structs.replace(tool, description=bare(tool.description))
-            if tool is not gold and tool.parameters == gold.parameters
-            else tool
-            for tool in row.tools
-        )
-        return msgspec.structs.replace(row, tools=tools)
+
+SWAP: Facts = {
+    **OFFER,
+    "pack": "offers",
+    "prior_art": (
+        "none known for offers; pairs that differ in the decisive words alone: contrast sets (Gardner et al. "
+        "2020)"
+    ),
+    "ground_truth_changes": True,
+    "train_augmentable": True,
+    "stated": True,
+    "solved_without_reading": (
+        "As in the core the better offer is always the gold: whoever always takes the cheapest or quickest "
+        "tool is right. The name, always the longer one here, helps nobody over core and swapped rows "
+        "together, and only the two together say whether a model reads the offer."
+    ),
+}
 
 
 def _with_descriptions_exchanged(tools: tuple[Tool, ...], pairs: dict[str, str]) -> tuple[Tool, ...]:
@@ -166,195 +151,106 @@ def _moved(change: Change, tools: tuple[Tool, ...]) -> Change:
     return Change(change.path, change.before, after)
 
 
-class SuffixedSwap(Swap):
-    """The suffixed tool is the better one."""
-
-    rows = Rows(paper=148, bundled=57, full=2815)
-    may_change: ClassVar[tuple[Part, ...]] = ("messages", "the set of tools", "golden answers")
-    flags = MappingProxyType(
-        {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse offer here"}
-    )
-
-
-class ReadableSwap(Swap):
-    """The tool with the original, readable name is the better one."""
-
-    rows = Rows(paper=144, bundled=53, full=2725)
-    ground_truth_changes = False
-    may_change: ClassVar[tuple[Part, ...]] = ("the set of tools", "golden answers")
-    suffix = None
-    stated = False
+SUFFIXED_SWAP: Facts = {
+    **SWAP,
+    "rows": Rows(paper=148, bundled=57, full=2815),
+    "may_change": ("messages", "the set of tools", "golden answers"),
+    "flags": {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse offer here"},
+}
+"""The suffixed tool is the better one."""
 
 
-variant(
-    SuffixedSwap,
-    """CD with the offers exchanged: the tool called `_Budget` is the cheaper one.""",
-    code="CD_swap",
-    order=501,
-    display_name="MisDesc-Swap",
-    label="decoy truly cheaper",
-    core="CD",
-    draws_as="CD",
-    what_is_modified=_WHAT.format(core="CD", which="the tool named _Budget", better="cheaper"),
-    how_made=_HOW_MADE.format(core="CD", which="called `_Budget`"),
-    quality="cost",
-    suffix="_Budget",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
-            + gold tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.025.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.100.
-            + gold: reserve_Budget {"place":["Luna"],"seats":[2]}
-            """,
+READABLE_SWAP: Facts = {
+    **SWAP,
+    "rows": Rows(paper=144, bundled=53, full=2725),
+    "ground_truth_changes": False,
+    "may_change": ("the set of tools", "golden answers"),
+    "suffix": None,
+    "stated": False,
+}
+"""The tool with the original, readable name is the better one."""
+
+
+register(
+    Swap(
+        **SUFFIXED_SWAP,
+        code="CD_swap",
+        order=501,
+        display_name="MisDesc-Swap",
+        label="decoy truly cheaper",
+        core="CD",
+        draws_as="CD",
+        what_is_modified=_WHAT.format(core="CD", which="the tool named _Budget", better="cheaper"),
+        how_made=_HOW_MADE.format(core="CD", which="called `_Budget`"),
+        quality="cost",
+        suffix="_Budget",
+    ),
+    Swap(
+        **SUFFIXED_SWAP,
+        code="TD_swap",
+        order=502,
+        display_name="TimeDesc-Swap",
+        label="decoy truly faster",
+        core="TD",
+        draws_as="TD",
+        what_is_modified=_WHAT.format(core="TD", which="the tool named _Fast", better="faster"),
+        how_made=_HOW_MADE.format(core="TD", which="called `_Fast`"),
+        quality="time",
+        suffix="_Fast",
+    ),
+    Swap(
+        **SUFFIXED_SWAP,
+        code="CD_NT_swap",
+        order=503,
+        display_name="MisDesc-N-Swap",
+        label="neutral name truly cheaper",
+        core="CD_NT",
+        draws_as="CD_NT",
+        what_is_modified=_WHAT.format(core="CD_NT", which="the tool with the suffix _1", better="cheaper"),
+        how_made=_HOW_MADE.format(core="CD_NT", which="with the suffix `_1`"),
+        quality="cost",
+        suffix="_1",
+    ),
+    Swap(
+        **SUFFIXED_SWAP,
+        code="TD_NT_swap",
+        order=504,
+        display_name="TimeDesc-N-Swap",
+        label="neutral name truly faster",
+        core="TD_NT",
+        draws_as="TD_NT",
+        what_is_modified=_WHAT.format(core="TD_NT", which="the tool with the suffix _1", better="faster"),
+        how_made=_HOW_MADE.format(core="TD_NT", which="with the suffix `_1`"),
+        quality="time",
+        suffix="_1",
+    ),
+    Swap(
+        **READABLE_SWAP,
+        code="CD_AB_swap",
+        order=505,
+        display_name="MisDesc-Abbr-Swap",
+        label="readable name truly cheaper",
+        core="CD_AB",
+        draws_as="CD_AB",
+        what_is_modified=_WHAT.format(
+            core="CD_AB", which="the tool with the readable name", better="cheaper"
         ),
+        how_made=_HOW_MADE.format(core="CD_AB", which="with the readable name"),
+        quality="cost",
+    ),
+    Swap(
+        **READABLE_SWAP,
+        code="TD_AB_swap",
+        order=506,
+        display_name="TimeDesc-Abbr-Swap",
+        label="readable name truly faster",
+        core="TD_AB",
+        draws_as="TD_AB",
+        what_is_modified=_WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster"),
+        how_made=_HOW_MADE.format(core="TD_AB", which="with the readable name"),
+        quality="time",
     ),
 )
-
-
-variant(
-    SuffixedSwap,
-    """TD with the offers exchanged: the tool called `_Fast` is the quicker one.""",
-    code="TD_swap",
-    order=502,
-    display_name="TimeDesc-Swap",
-    label="decoy truly faster",
-    core="TD",
-    draws_as="TD",
-    what_is_modified=_WHAT.format(core="TD", which="the tool named _Fast", better="faster"),
-    how_made=_HOW_MADE.format(core="TD", which="called `_Fast`"),
-    quality="time",
-    suffix="_Fast",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. I would like the option that responds the fastest.
-            + gold tool: reserve_Fast(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 800 ms.
-            + gold: reserve_Fast {"place":["Luna"],"seats":[2]}
-            """,  # noqa: E501
-        ),
-    ),
-)
-
-
-variant(
-    SuffixedSwap,
-    """CD_NT with the offers exchanged: the tool with the number in its name is the cheaper one.""",
-    code="CD_NT_swap",
-    order=503,
-    display_name="MisDesc-N-Swap",
-    label="neutral name truly cheaper",
-    core="CD_NT",
-    draws_as="CD_NT",
-    what_is_modified=_WHAT.format(core="CD_NT", which="the tool with the suffix _1", better="cheaper"),
-    how_made=_HOW_MADE.format(core="CD_NT", which="with the suffix `_1`"),
-    quality="cost",
-    suffix="_1",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. Use whichever tool is the cheapest for this.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Price per call: $0.002.
-            + tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.016.
-            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
-            """,
-        ),
-    ),
-)
-
-
-variant(
-    SuffixedSwap,
-    """TD_NT with the offers exchanged: the tool with the number in its name is the quicker one.""",
-    code="TD_NT_swap",
-    order=504,
-    display_name="TimeDesc-N-Swap",
-    label="neutral name truly faster",
-    core="TD_NT",
-    draws_as="TD_NT",
-    what_is_modified=_WHAT.format(core="TD_NT", which="the tool with the suffix _1", better="faster"),
-    how_made=_HOW_MADE.format(core="TD_NT", which="with the suffix `_1`"),
-    quality="time",
-    suffix="_1",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            - user: Book 2 seats at Luna tonight.
-            + user: Book 2 seats at Luna tonight. Use whichever tool has the shortest response time.
-            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
-            + tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 1600 ms.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            - gold: reserve {"place":["Luna"],"seats":[2]}
-            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
-            """,  # noqa: E501
-        ),
-    ),
-)
-
-
-variant(
-    ReadableSwap,
-    """CD_AB with the offers exchanged: the tool with the readable name is the cheaper one.""",
-    code="CD_AB_swap",
-    order=505,
-    display_name="MisDesc-Abbr-Swap",
-    label="readable name truly cheaper",
-    core="CD_AB",
-    draws_as="CD_AB",
-    what_is_modified=_WHAT.format(core="CD_AB", which="the tool with the readable name", better="cheaper"),
-    how_made=_HOW_MADE.format(core="CD_AB", which="with the readable name"),
-    quality="cost",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + tool: res(place: Where, seats: How many) Books a table. Price per call: $0.010.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
-            """,
-        ),
-    ),
-)
-
-
-variant(
-    ReadableSwap,
-    """TD_AB with the offers exchanged: the tool with the readable name is the quicker one.""",
-    code="TD_AB_swap",
-    order=506,
-    display_name="TimeDesc-Abbr-Swap",
-    label="readable name truly faster",
-    core="TD_AB",
-    draws_as="TD_AB",
-    what_is_modified=_WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster"),
-    how_made=_HOW_MADE.format(core="TD_AB", which="with the readable name"),
-    quality="time",
-    golden=(
-        Case(
-            clean="table",
-            reads="""
-            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 120 ms.
-            - gold tool: reserve(place: Where, seats: How many) Books a table.
-            + tool: res(place: Where, seats: How many) Books a table. Typical response time: 600 ms.
-            """,
-        ),
-    ),
-)
-
 
 SWAPPED: Mapping[str, Swap] = {unit.core: unit for unit in REGISTRY.values() if isinstance(unit, Swap)}
 """Core type → its counterpart."""

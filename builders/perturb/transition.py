@@ -11,27 +11,20 @@ answers as many calls as the type says (trait `times`).
 import random
 from typing import ClassVar
 
-import msgspec
-
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, broken, states, variant
-
-
-@states(
-    component="transition",
-    level="interaction",
-    channel="tool_result",
-    method="runtime",
-    may_change=(),
-    ground_truth_changes=False,
-    train_augmentable=False,
-    applies_to="every source",
-    rows=Rows(paper=199, bundled=73),
-    caught_by="injected_text_is_the_protocols",
+from .base import (
+    Context,
+    Facts,
+    NotApplicable,
+    Perturbation,
+    broken,
+    register,
 )
-class Injected(Perturbation):
+
+
+class Injected(Perturbation, frozen=True):
     """A call is answered with the type's fixed error text; the reply after it is what is scored."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
@@ -45,20 +38,30 @@ class Injected(Perturbation):
         other = row.injected_error != self.injected_error
         return self.beyond(clean, row) + broken({"the injected text is not the protocol's": other})
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The text without its full stop."""
-        return msgspec.structs.replace(row, injected_error=str(row.injected_error).rstrip("."))
+
+INJECTED: Facts = {
+    "component": "transition",
+    "level": "interaction",
+    "channel": "tool_result",
+    "method": "runtime",
+    "may_change": (),
+    "ground_truth_changes": False,
+    "train_augmentable": False,
+    "applies_to": "every source",
+    "rows": Rows(paper=199, bundled=73),
+}
 
 
-class Transition(Injected):
-    """The first call alone is answered so: the six of the core."""
-
-    pack = "core"
-    how_made = (
+TRANSIENT: Facts = {
+    **INJECTED,
+    "pack": "core",
+    "how_made": (
         "The row equals its clean row. While a model is evaluated, the first reply that holds a call is"
         " answered with the text below instead of a result, and the second reply is scored."
-    )
-    paper_rows = 199
+    ),
+    "paper_rows": 199,
+}
+"""The first call alone is answered so: the six of the core."""
 
 
 TIMEOUT = (
@@ -67,171 +70,142 @@ TIMEOUT = (
 )
 
 
-def _transient(what: str, injected_error: str, **facts: object) -> None:
-    """Registers a type of the core by its text."""
-    case = Case(clean="table", reads=f"+ the first call is answered: {injected_error}")
-    variant(Transition, what, injected_error=injected_error, golden=(case,), **facts)
+class RepeatedTimeout(Injected, frozen=True, kw_only=True):
+    """So many calls are answered with the time-out; the reply after the last one is what is scored."""
+
+    TRAITS: ClassVar[tuple[str, ...]] = ("times", "scored")
+    times: int
+    """How many calls are answered with the error."""
+    scored: bool = True
+    """Whether its accuracy says anything; else tries alone are reported."""
 
 
-_transient(
-    """Timeout: no answer within the allotted time.""",
-    code="transient_timeout",
-    order=17,
-    display_name="Timeout",
-    label="tool times out",
-    what_is_modified=(
-        "The first tool call is answered with a fixed time-out message; a second inference pass follows."
-    ),
-    injected_error=TIMEOUT,
-)
-
-
-_transient(
-    """RateLim: HTTP 429.""",
-    code="transient_rate_limit",
-    order=18,
-    display_name="RateLim",
-    label="tool is rate-limited",
-    what_is_modified="The first tool call is answered with a fixed HTTP 429 message.",
-    injected_error=(
-        "HTTP 429 Too Many Requests. The provider rejected the call because the per-minute rate limit "
-        "has been exceeded."
-    ),
-)
-
-
-_transient(
-    """AuthErr: HTTP 401.""",
-    code="transient_auth_error",
-    order=19,
-    display_name="AuthErr",
-    label="tool rejects credentials",
-    what_is_modified=(
-        "The first tool call is answered with a fixed authorisation-failure message (Table 1: 401 or 403; "
-        "Appendix G string: 401)."
-    ),
-    injected_error=(
-        "HTTP 401 Unauthorized. The provider rejected the call because the supplied credentials are "
-        "invalid or expired."
-    ),
-)
-
-
-_transient(
-    """5xxErr: HTTP 500.""",
-    code="transient_server_error",
-    order=20,
-    display_name="5xxErr",
-    label="tool's server fails",
-    what_is_modified=(
-        "The first tool call is answered with a fixed server-error message (Table 1: any 5xx; "
-        "Appendix G string: 500)."
-    ),
-    injected_error="HTTP 500 Internal Server Error. The remote endpoint failed to handle the request.",
-)
-
-
-_transient(
-    """Malform: a body that cannot be parsed.""",
-    code="transient_malformed_response",
-    order=21,
-    display_name="Malform",
-    label="tool returns malformed JSON",
-    what_is_modified=(
-        "The first tool call is answered as if its body could not be parsed (Table 1 says malformed JSON is "
-        "returned; the Appendix G string only describes it)."
-    ),
-    injected_error="Malformed response from tool execution: the body could not be parsed as JSON.",
-)
-
-
-_transient(
-    """SchemaD: a response of another schema.""",
-    code="transient_schema_drift",
-    order=22,
-    display_name="SchemaD",
-    label="tool's schema drifts",
-    what_is_modified=(
-        "The first tool call is answered with a schema-mismatch message (Table 1: a parameter is no longer "
-        "valid; Appendix G: the output breaks its declared schema)."
-    ),
-    injected_error=(
-        "Schema validation failed: the response did not match the tool's declared output schema "
-        "(extra/missing fields)."
-    ),
-)
-
-
-@states(
-    pack="severity",
-    rows=Rows(paper=199, bundled=73, full=3080),
-    how_made=(
+REPEATED: Facts = {
+    **INJECTED,
+    "pack": "severity",
+    "rows": Rows(paper=199, bundled=73, full=3080),
+    "how_made": (
         "The row equals its clean row. While a model is evaluated, its first calls, as many as the type "
         "says, are answered with the text of `transient_timeout`. The reply after the last error is "
         "scored, or the first reply that calls nothing."
     ),
-    prior_art="the paper's transient_timeout answers the first call alone; none known that counts the tries",
-    injected_error=TIMEOUT,
-    traits=("times", "scored"),
-    otherwise_caught_by="transition_row_equals_clean",
-)
-class RepeatedTimeout(Injected):
-    """So many calls are answered with the time-out; the reply after the last one is what is scored."""
-
-    times: ClassVar[int]
-    """How many calls are answered with the error."""
-    scored: ClassVar[bool] = True
-    """Whether its accuracy says anything; else tries alone are reported."""
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """A row whose request already speaks of the error."""
-        last = row.messages[-1]
-        changed = msgspec.structs.replace(last, content=f"{last.content} The last call timed out.")
-        return msgspec.structs.replace(row, messages=(*row.messages[:-1], changed))
+    "prior_art": (
+        "the paper's transient_timeout answers the first call alone; none known that counts the tries"
+    ),
+    "injected_error": TIMEOUT,
+}
 
 
-_GOLDEN = (Case(clean="table", reads=f"+ the first call is answered: {TIMEOUT}"),)
-
-
-variant(
-    RepeatedTimeout,
-    """Timeout-1: the first call times out, as in the core; the series begins with it.""",
-    code="transient_timeout_x1",
-    order=621,
-    display_name="Timeout-1",
-    label="1 call times out",
-    what_is_modified="The first tool call is answered with the time-out message.",
-    times=1,
-    series="timeouts",
-    dose=1,
-    golden=_GOLDEN,
-)
-
-
-variant(
-    RepeatedTimeout,
-    """Timeout-2: the second call times out too.""",
-    code="transient_timeout_x2",
-    order=622,
-    display_name="Timeout-2",
-    label="2 calls time out",
-    what_is_modified="The first two tool calls are answered with the time-out message.",
-    times=2,
-    series="timeouts",
-    dose=2,
-    golden=_GOLDEN,
-)
-
-
-variant(
-    RepeatedTimeout,
-    """Timeout-9: nine calls time out; what counts is how often an agent tries, not whether it is right.""",
-    code="transient_timeout_x9",
-    order=623,
-    display_name="Timeout-9",
-    label="9 calls time out",
-    what_is_modified="The first nine tool calls are answered with the time-out message; tries are counted.",
-    times=9,
-    scored=False,
-    golden=_GOLDEN,
+register(
+    Injected(
+        **TRANSIENT,
+        code="transient_timeout",
+        order=17,
+        display_name="Timeout",
+        label="tool times out",
+        what_is_modified=(
+            "The first tool call is answered with a fixed time-out message; a second inference pass follows."
+        ),
+        injected_error=TIMEOUT,
+    ),
+    Injected(
+        **TRANSIENT,
+        code="transient_rate_limit",
+        order=18,
+        display_name="RateLim",
+        label="tool is rate-limited",
+        what_is_modified="The first tool call is answered with a fixed HTTP 429 message.",
+        injected_error=(
+            "HTTP 429 Too Many Requests. The provider rejected the call because the per-minute rate limit "
+            "has been exceeded."
+        ),
+    ),
+    Injected(
+        **TRANSIENT,
+        code="transient_auth_error",
+        order=19,
+        display_name="AuthErr",
+        label="tool rejects credentials",
+        what_is_modified=(
+            "The first tool call is answered with a fixed authorisation-failure message (Table 1: 401 or "
+            "403; Appendix G string: 401)."
+        ),
+        injected_error=(
+            "HTTP 401 Unauthorized. The provider rejected the call because the supplied credentials are "
+            "invalid or expired."
+        ),
+    ),
+    Injected(
+        **TRANSIENT,
+        code="transient_server_error",
+        order=20,
+        display_name="5xxErr",
+        label="tool's server fails",
+        what_is_modified=(
+            "The first tool call is answered with a fixed server-error message (Table 1: any 5xx; "
+            "Appendix G string: 500)."
+        ),
+        injected_error="HTTP 500 Internal Server Error. The remote endpoint failed to handle the request.",
+    ),
+    Injected(
+        **TRANSIENT,
+        code="transient_malformed_response",
+        order=21,
+        display_name="Malform",
+        label="tool returns malformed JSON",
+        what_is_modified=(
+            "The first tool call is answered as if its body could not be parsed (Table 1 says malformed "
+            "JSON is returned; the Appendix G string only describes it)."
+        ),
+        injected_error="Malformed response from tool execution: the body could not be parsed as JSON.",
+    ),
+    Injected(
+        **TRANSIENT,
+        code="transient_schema_drift",
+        order=22,
+        display_name="SchemaD",
+        label="tool's schema drifts",
+        what_is_modified=(
+            "The first tool call is answered with a schema-mismatch message (Table 1: a parameter is no "
+            "longer valid; Appendix G: the output breaks its declared schema)."
+        ),
+        injected_error=(
+            "Schema validation failed: the response did not match the tool's declared output schema "
+            "(extra/missing fields)."
+        ),
+    ),
+    RepeatedTimeout(
+        **REPEATED,
+        code="transient_timeout_x1",
+        order=621,
+        display_name="Timeout-1",
+        label="1 call times out",
+        what_is_modified="The first tool call is answered with the time-out message.",
+        times=1,
+        series="timeouts",
+        dose=1,
+    ),
+    RepeatedTimeout(
+        **REPEATED,
+        code="transient_timeout_x2",
+        order=622,
+        display_name="Timeout-2",
+        label="2 calls time out",
+        what_is_modified="The first two tool calls are answered with the time-out message.",
+        times=2,
+        series="timeouts",
+        dose=2,
+    ),
+    RepeatedTimeout(
+        **REPEATED,
+        code="transient_timeout_x9",
+        order=623,
+        display_name="Timeout-9",
+        label="9 calls time out",
+        what_is_modified=(
+            "The first nine tool calls are answered with the time-out message; tries are counted."
+        ),
+        times=9,
+        scored=False,
+    ),
 )

@@ -17,7 +17,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file, locked
 from robustbench_tc.io.folders import strangers
-from robustbench_tc.llm.address import Address, parse_address
+from robustbench_tc.llm.endpoint import Address, parse_address
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.shown import Line, Part
 

@@ -64,11 +64,21 @@ class Dropped(msgspec.Struct, frozen=True):
     reason: str
 
 
+Form = Literal["rl_parquet", "raw_json", "sft_json"]
+
+FORMS: tuple[tuple[Form, str, str], ...] = (
+    ("rl_parquet", "rlla_4k", "train.parquet"),
+    ("raw_json", "rlla_4k_raw", "rlla_rl.json"),
+    ("sft_json", "rlla_4k_raw", "rlla_sft.json"),
+)
+"""Forms of the train rows with their folders and files, the best first."""
+
+
 class RllaFiles(NamedTuple):
     """Where the rows come from."""
 
     train: Path
-    form: Literal["rl_parquet", "raw_json", "sft_json"]
+    form: Form
     validation: Path | None
     """None: the raw file's own last 2 %."""
 
@@ -88,20 +98,15 @@ def find_files(folder: Path) -> RllaFiles:
         return next((path for path in paths if path.is_file()), None)
 
     test = first("rlla_4k", "test.parquet")
-    if train := first("rlla_4k", "train.parquet"):
-        files = RllaFiles(train, "rl_parquet", test)
-    elif raw := first("rlla_4k_raw", "rlla_rl.json"):
-        return RllaFiles(raw, "raw_json", test)
-    elif sft := first("rlla_4k_raw", "rlla_sft.json"):
-        files = RllaFiles(sft, "sft_json", test)
-    else:
-        raise UserError(
-            f"no train.parquet, rlla_rl.json or rlla_sft.json under {folder}: "
-            "`rbtc data fetch` brings ToolRL's files, --rlla names their folder"
-        )
-    if files.validation is None:
-        raise UserError(f"no test.parquet under {folder}: the validation split is ToolRL's test file")
-    return files
+    for form, inner, name in FORMS:
+        if train := first(inner, name):
+            if test is None and form != "raw_json":
+                raise UserError(f"no test.parquet under {folder}: the validation split is ToolRL's test file")
+            return RllaFiles(train, form, test)
+    raise UserError(
+        f"no train.parquet, rlla_rl.json or rlla_sft.json under {folder}: "
+        "`rbtc data fetch` brings ToolRL's files, --rlla names their folder"
+    )
 
 
 def provenance(path: Path) -> dict[str, Json]:

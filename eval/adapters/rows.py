@@ -161,10 +161,10 @@ class Playing:
 
     async def reply(self, answer: Answer) -> None:
         """Takes the answer to the next request; its calls are carried out."""
-        self.dialogue.reply(self.dialogue.noted(answer))
-        if self.dialogue.doing is not None:
-            assert self._stage is not None
-            self.dialogue.done(await self._stage.carry_out(self.dialogue.doing))
+        if self._stage is None:
+            self.dialogue.reply(self.dialogue.noted(answer))
+        else:
+            await self._stage.reply(self.dialogue, answer)
 
     async def score(self) -> Score:
         """Ends it; what a limit of the harness cuts off is scored as it stands."""

@@ -1,12 +1,21 @@
 """`rbtc leaderboard check`: pull requests get their answer, and the runs on main their entries.
 
+A pull request may add the files of one new run, and nothing else; that is decided from listings alone, before
+anything of it is fetched. An answer is one comment for a commit, and names it: after the merge of that very
+commit its run gets its entry. Of pull requests only what the checker's own account said is believed.
+
 Everything that is written follows from what lies in the repository, so a check that was killed is made good
 by the next one. What is wrong with one run or pull request costs no other its entry.
 """
 
+import re
+import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import NoReturn
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 import msgspec
 
@@ -14,11 +23,152 @@ from robustbench_tc.compute.parallel import Workers, map_ordered
 from robustbench_tc.errors import UserError
 from robustbench_tc.shown import Line, Part
 
-from . import entries, pulls
-from .checker import CHECKER, ENTRY, encode, table
+from . import repository
+from .checker import CHECKER, ENTRY, checked, encode, table
 from .datasets import Datasets
-from .entry import Digest, Entry, Refused, Status
-from .place import Folder, Pull, open_place, run_path
+from .entry import Digest, Entry, Refused, Status, shown
+from .repository import Files, Folder, Hub, Place, Pull, open_place, run_path, runs
+
+
+class Remark(NamedTuple):
+    """What the checker's account says of a commit of a pull request, in a comment that begins with it."""
+
+    what: str
+    """`taken`: its run may be listed; `refused`."""
+    head: str
+    run: str = "-"
+
+    def __str__(self) -> str:
+        return f"<!-- rbtc {self.what} {self.head} {self.run} -->"
+
+
+UNDONE = "<!-- rbtc undone -->"
+"""How the comment begins that says of a merged pull request that it is not what had been checked."""
+
+
+def remarks(pull: Pull) -> dict[str, Remark]:
+    """Those of a pull request, by commit. A comment is one by how it begins: nothing that it quotes is."""
+    form = re.compile(r"<!-- rbtc (taken|refused) ([0-9a-f]{40}) (\S+) -->")
+    return {mark[2]: Remark(*mark.groups()) for mark in map(form.match, pull.comments) if mark}
+
+
+def span(place: Hub, pull: Pull) -> tuple[str, str]:
+    """Two commits; what differs between them is a pull request's doing. An open one's are where it came from
+    main, and its head; a merged one's are main before it, and after. Raises Refused where it never was of
+    main, UserError where main no longer has its merge."""
+    main = place.history("main")
+    if pull.merged in main:
+        older = main[main.index(pull.merged) + 1 :]
+        return next(commit for commit in older if commit not in pull.commits), pull.merged
+    if pull.merged is not None:
+        raise UserError(f"{place.repo}: the history of main lacks pull request {pull.number}: put it back")
+    for commit in place.history(pull.head):
+        if commit in main:
+            return commit, pull.head
+    raise Refused("pull", "it does not come from main: open another one")
+
+
+def added(place: Hub, pull: Pull) -> tuple[str, Files]:
+    """The one run that a pull request adds, and its files by name. Raises Refused for anything else."""
+    before, after = map(place.files, span(place, pull))
+    for path in sorted(before):
+        if before[path] != after.get(path):
+            what = "changes" if path in after else "removes"
+            raise Refused("pull", f"it {what} {shown(path, 120)}, and may only add the files of one new run")
+    new = {path: file for path, file in after.items() if path not in before}
+    found = runs(new)
+    if len(found) != 1 or sum(map(len, found.values())) != len(new):
+        listed = ", ".join(shown(path, 120) for path in sorted(new)[:5])
+        raise Refused("pull", f"it adds {listed or 'nothing'}: add the files of one run, and nothing else")
+    [(run, files)] = found.items()
+    repository.check_run_files(run, files)
+    if ENTRY in files:
+        raise Refused("pull", f"it adds {ENTRY}, which only the checker writes")
+    if run.casefold() in map(str.casefold, runs(before)):
+        raise Refused("pull", f"{run} is there already")
+    if run.rpartition("/")[2] > f"{datetime.now(UTC) + timedelta(2):%Y%m%d}":  # it may be tomorrow elsewhere
+        raise Refused("pull", f"the run id of {run} begins with a day that has not come")
+    return run, files
+
+
+def score(place: Place, run: str, files: Files, data: Datasets, revision: str | None) -> Entry:
+    """The entry of a run, from a child with limits. Raises Refused, UserError."""
+    with tempfile.TemporaryDirectory() as temporary:
+        entry = checked(repository.fetch(place, run, files, Path(temporary), revision), run, data)
+    if not repository.scored(entry, files):
+        raise Refused("pull", f"{run} could not be fetched as it is listed: check again")
+    return entry
+
+
+def answer(place: Hub, pull: Pull, data: Datasets) -> Entry | str | None:
+    """Checks a pull request and comments it: the entry that its run would get, or why it is refused. None: it
+    has its answer. Raises UserError."""
+    if pull.head in remarks(pull):
+        return None
+    found: Entry | str
+    try:
+        run, files = added(place, pull)
+        found = score(place, run, files, data, pull.head)
+        remark, text = Remark("taken", pull.head, run), table(found)
+        then = "A maintainer may merge it; the entry is written after the merge of this commit, and no other."
+    except Refused as error:
+        found = str(error)
+        remark, text = Remark("refused", pull.head), _quoted("\n".join((found, *error.details)))
+        then = "It is not taken. A push to this pull request is checked anew."
+    place.comment(pull.number, f"{remark}\n{text}\n\nChecked: commit `{pull.head}`. {then}")
+    return found
+
+
+def brought(place: Hub, pull: Pull) -> str:
+    """The run that a merged pull request brought as it had been checked; where none was checked, the one that
+    it adds. Raises Refused where it is not so."""
+    said = remarks(pull)
+    if not said:
+        return added(place, pull)[0]
+    if pull.head not in said:
+        raise Refused("pull", f"it was changed after it was checked (commit {[*said][-1][:12]})")
+    if said[pull.head].what != "taken":
+        raise Refused("pull", f"it was refused (commit {pull.head[:12]})")
+    return said[pull.head].run
+
+
+def undo(place: Hub, pull: Pull, why: str, main: str) -> tuple[str, list[str]]:
+    """Puts back what a merged pull request did to files that were there before, unless they have changed
+    since, and says so below it, once. What main is then, and the runs of its new files."""
+    earlier, merged = span(place, pull)
+    before, after, now = map(place.files, (earlier, merged, main))
+    changed = [path for path, file in before.items() if after.get(path) != file]
+    if not any(text.startswith(UNDONE) for text in pull.comments):
+        restored = {path: place.read(path, earlier) for path in changed if now.get(path) == after.get(path)}
+        if restored:
+            main = place.commit(restored, f"Put back what pull request {pull.number} changed", head=main)
+        listed = f"{', '.join(changed[:5]) or 'nothing'} ({len(changed):,} files)"
+        text = f"{why}: its new files get no entry; what it changed is put back: {listed}"
+        place.comment(pull.number, f"{UNDONE}\n{_quoted(text)}")
+    return main, [*runs({path: file for path, file in after.items() if path not in before})]
+
+
+def signed(
+    place: Place, entry: Entry, before: Entry | None, pull: Pull | None, spaces: tuple[str, ...]
+) -> Entry:
+    """The entry, and where its run came from: as the one before says, or the pull request that brought it."""
+    if before is not None:
+        said = {name: getattr(before, name) for name in ("submitter", "member", "commit")}
+    elif pull is not None and isinstance(place, Hub):
+        organisation = entry.run.split("/")[0]
+        member = pull.author in (organisation, *spaces) or place.is_member(pull.author, organisation)
+        said = {"submitter": pull.author, "member": member, "commit": pull.head}
+    else:
+        said = {}
+    return msgspec.structs.replace(entry, **said)
+
+
+def _quoted(text: str) -> str:
+    """A block of Markdown in which nothing is markup."""
+    return textwrap.indent(text, "    ", lambda line: True)
+
+
+# --- the whole repository ---------------------------------------------------------------------------------
 
 
 class Report(msgspec.Struct, kw_only=True):
@@ -78,7 +228,7 @@ class Checker:
         if isinstance(place, Folder):
             if pr is not None:
                 raise UserError(f"{place.repo} is a folder, and has no pull requests")
-            status = entries.read_status(place, dataset=self._dataset)
+            status = repository.read_status(place, dataset=self._dataset)
             self._enter(report, status, Datasets.of_status(status, place.folder), None, {}, everything)
             return report
         main, heads = place.heads()
@@ -89,19 +239,19 @@ class Checker:
         for number in [one for one in stands if stands[one] == "merged" and one not in self._brought]:
             pull = place.pull(number, heads.get(number))
             try:
-                self._brought[number] = pulls.brought(place, pull), pull
+                self._brought[number] = brought(place, pull), pull
             except Refused as error:
                 why = f"pull request {number} is merged, and {error}"
-                main, new = pulls.undo(place, pull, why, main)
+                main, new = undo(place, pull, why, main)
                 barred |= dict.fromkeys(new, why)
                 report.problems.append(why)
         # Only now: what a pull request did to status.yaml has been put back.
-        status = entries.read_status(place, main, self._dataset)
+        status = repository.read_status(place, main, self._dataset)
         data = Datasets.of_status(status, place.folder)
         for number in [one for one in stands if stands[one] == "open" and pr in (None, one)]:
             try:
                 pull = place.pull(number, heads.get(number))
-                found = pulls.answer(place, pull, data)
+                found = answer(place, pull, data)
             except UserError as error:
                 report.problems.append(f"pull request {number}: {error}")
                 continue
@@ -124,8 +274,8 @@ class Checker:
         request brought them."""
         place = self._place
         listed = place.files(main)
-        there = entries.runs(listed)
-        fitting, left_out = entries.fits(entries.stored(place, listed, main), listed)
+        there = runs(listed)
+        fitting, left_out = repository.fits(repository.stored(place, listed, main), listed)
         known = {entry.run: entry for entry in fitting}
         old = {entry.run for entry in fitting if everything or entry.checker != CHECKER}
         # Of an earlier version of the dataset: it stays as it is, on a board of its own.
@@ -139,7 +289,7 @@ class Checker:
 
         def scored(run: str) -> tuple[Entry | None, str]:
             try:
-                return pulls.score(place, run, there[run], data, main), ""
+                return score(place, run, there[run], data, main), ""
             except Refused as error:
                 return None, str(error)
             except UserError as error:  # it could not be read, and what it has stays
@@ -153,18 +303,18 @@ class Checker:
             if why:
                 report.refused[run] = why
             elif entry is not None:
-                entry = pulls.signed(place, entry, before, came.get(run), status.spaces)
+                entry = signed(place, entry, before, came.get(run), status.spaces)
                 report.new.append(entry)
             if entry is not None:
                 known[run] = entry
         report.dropped = {run: why for run, why in left_out.items() if run not in there}
         report.entries = len(known)
         files = {f"{run_path(run)}/{ENTRY}": encode(entry) for run, entry in sorted(known.items())}
-        files |= entries.write_entries(known.values())
+        files |= repository.write_entries(known.values())
         new = {
             path: data
             for path, data in files.items()
-            if path not in listed or not entries.same(Digest.of(data), listed[path])
+            if path not in listed or not repository.same(Digest.of(data), listed[path])
         }
         if new:
             place.commit(new, f"Entries: {len(report.new)} new", head=main)

@@ -7,11 +7,17 @@ The folder holds `run.json`, `predictions.parquet` or `episodes.parquet`, and `s
 """
 
 import hashlib
+import multiprocessing
+import os
 import re
+import resource
+import signal
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, median
+from typing import Literal, NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
@@ -19,7 +25,8 @@ import numpy as np
 import robustbench_tc
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import paper, predictions, verdicts
-from robustbench_tc.eval.leaderboard.child import Exceeded, Limits, in_child
+from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunFolder, RunRecord
 from robustbench_tc.eval.stats import caveats, evidence, packs, runs, summary, values
@@ -27,13 +34,14 @@ from robustbench_tc.io import numbers, parquet
 from robustbench_tc.schema import Json, Prediction, Verdict, dataset_label
 
 from . import checks, flags, live
-from .datasets import Datasets, LiveRows, Rows
+from .datasets import Datasets, title
 from .entry import (
     SUBMISSION_BYTES,
     Digest,
     Entry,
     Figures,
     Flag,
+    Kind,
     LiveFigures,
     Refused,
     Usage,
@@ -58,6 +66,93 @@ CHECKER = (
 """Entries of another one, or of another form, are made again."""
 
 
+# --- a process that may be killed: it gives up memory, time and file sizes before it does its work ---------
+
+_FAILED, _MEMORY = 3, 4
+"""Exit codes of a child."""
+
+Ending = Literal["memory", "time", "crash"]
+_ENDINGS: dict[int, Ending] = {
+    _MEMORY: "memory",
+    -signal.SIGABRT: "memory",
+    -signal.SIGXCPU: "time",
+    -signal.SIGKILL: "time",
+}
+
+
+class Exceeded(Exception):
+    """A child did not get to its end."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending)
+        self.ending = ending
+
+
+class Limits(NamedTuple):
+    """What a child may take."""
+
+    memory: int
+    """Address space, beyond what the process has when it begins."""
+    cpu_s: int
+    wall_s: float
+    file: int
+    """Of a file that it writes."""
+
+
+def in_child(work: Callable[[Path], bytes], limits: Limits) -> bytes:
+    """What `work` returns, from a process of its own; it gets a folder that is gone afterwards. Raises
+    Exceeded where it raises, or does not get to its end.
+
+    It is a fork, so that what is loaded need not be loaded again. Of a process whose threads may hold a lock,
+    an app for one, it may hang: there let a command do the work.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        answer = Path(scratch, "answer")
+        child = multiprocessing.get_context("fork").Process(target=_work, args=(work, limits, answer))
+        child.start()
+        try:
+            child.join(limits.wall_s)
+        finally:
+            child.kill()
+            child.join()
+        if child.exitcode:
+            raise Exceeded(_ENDINGS.get(child.exitcode, "crash"))
+        return answer.read_bytes()
+
+
+def _work(work: Callable[[Path], bytes], limits: Limits, answer: Path) -> NoReturn:
+    code = _FAILED
+    try:
+        os.environ.clear()  # tokens, for one
+        _bound(limits)
+        answer.write_bytes(work(answer.parent))
+        code = 0
+    except MemoryError:
+        code = _MEMORY
+    finally:
+        os._exit(code)  # without a word of what a hostile file made of it
+
+
+def _bound(limits: Limits) -> None:
+    """Gives up, for this process and for good, what the work does not need."""
+    wanted = {
+        resource.RLIMIT_CPU: limits.cpu_s,
+        resource.RLIMIT_FSIZE: limits.file,
+        resource.RLIMIT_NOFILE: 128,
+        resource.RLIMIT_CORE: 0,
+    }
+    statm = Path("/proc/self/statm")
+    if statm.is_file():  # no Linux: the other limits have to do
+        pages = int(statm.read_text().split()[0])
+        wanted[resource.RLIMIT_AS] = pages * resource.getpagesize() + limits.memory
+    for what, amount in wanted.items():
+        hard = resource.getrlimit(what)[1]
+        bounded = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+        resource.setrlimit(what, (bounded, bounded))
+
+
+# --- a run folder into an entry ---------------------------------------------------------------------------
+
 LIMITS = Limits(memory=3 << 30, cpu_s=300, wall_s=900, file=1 << 30)
 """What one run may cost. 3,977 rows take about 1 s, the default live dataset about 6 s; the longest replies
 that are read at all take a minute."""
@@ -72,7 +167,7 @@ _EXCEEDED = {
 def checked(folder: Path, run: str, data: Datasets) -> Entry:
     """The entry of a run folder, from a child with limits, which is killed where it exceeds them.
     `submitter`, `member` and `commit` are the caller's to add. Raises Refused."""
-    data.core.known  # noqa: B018 (worked out once, for all children)
+    data.known  # noqa: B018 (worked out once, for all children)
 
     def work(scratch: Path) -> bytes:
         try:
@@ -106,27 +201,30 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
     if EPISODES in inputs:
         if data.live is None:
             raise Refused("dataset", "this is a live run, and no live runs are taken here")
-        rows: Rows | LiveRows = data.live
+        rows: Dataset | LiveData = data.live
+        kind: Kind = "live"
         episodes = live.check(folder / EPISODES, record, data.live)
         lived = live.figures(live.replayed(episodes, data.live))
         raised = live.scripted(episodes, data.live)
     else:
-        rows = next((one for one in data.rows if one.digest == record.settings.fingerprint), data.core)
-        answers = checks.check(folder / PREDICTIONS, record, rows)
-        core, judged = score(record, answers, rows, scratch)
-        if rows.kind == "core":  # on tools of one's own it is nothing strange to be right everywhere
-            raised = flags.of_run(list(zip(answers, judged, strict=True)), rows.known)
+        fitting = (one for one in data.rows if one.fingerprint() == record.settings.fingerprint)
+        rows = asked = next(fitting, data.core)
+        kind = "core" if asked is data.core else "own"
+        answers = checks.check(folder / PREDICTIONS, record, asked)
+        core, judged = score(record, answers, asked, kind, scratch)
+        if kind == "core":  # on tools of one's own it is nothing strange to be right everywhere
+            raised = flags.of_run(list(zip(answers, judged, strict=True)), data.known)
     settings = record.settings
     return Entry(
-        kind=rows.kind,
+        kind=kind,
         run=run,
         submission=submission,
         mode=settings.mode,
         defend=settings.defend,
         repeats=settings.repeat,
-        dataset=rows.title,
+        dataset=title(rows),
         version=rows.version or "",
-        fingerprint=rows.digest,
+        fingerprint=rows.fingerprint(),
         inputs=inputs,
         checker=CHECKER,
         flags=raised,
@@ -204,7 +302,7 @@ CONDITIONS = (taxonomy.CLEAN, *taxonomy.codes())
 
 
 def score(
-    record: RunRecord, answers: Sequence[Prediction], data: Rows, folder: Path
+    record: RunRecord, answers: Sequence[Prediction], data: Dataset, kind: Kind, folder: Path
 ) -> tuple[Figures, list[Verdict]]:
     """Scores answers in the folder `folder`; their figures and verdicts."""
     run = RunFolder(folder, record)
@@ -234,7 +332,7 @@ def score(
     made = _figures(
         found,
         sources={source: (right[source], n) for source, n in sorted(asked.items())},
-        verified=caveats.beside(outcomes, unstated, found.lines) if data.kind == "core" else {},
+        verified=caveats.beside(outcomes, unstated, found.lines) if kind == "core" else {},
         usage=Usage(**usage),
         packs=Counter(taxonomy.get(one.type_code).pack for one in answers if one.type_code not in CONDITIONS),
         tables=packs.tables(packs.Given(of_scored, outcomes, found, True)),

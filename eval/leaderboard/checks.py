@@ -2,7 +2,7 @@
 line that says what to do.
 
 Only columns of known types are read, a little at a time; nothing is unpacked or evaluated. What cannot be
-bounded by looking first (a small page that unpacks to gigabytes) the process's limits bound (`child`).
+bounded by looking first (a small page that unpacks to gigabytes) the limits of `checker.in_child` bound.
 Nothing of a run is believed that can be known: identity fields come from the dataset, verdicts from the
 scorers, totals are counted. What is taken over is the answers themselves.
 """
@@ -23,11 +23,13 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, predictions, wire
 from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.eval.read_reply import read as read_reply
 from robustbench_tc.eval.record import FORMAT, RunRecord
 from robustbench_tc.schema import Episode, Prediction, Sample, arrow_schema, dataset_label
 
-from .datasets import LiveRows, Rows
+from .datasets import title
 from .entry import Refused, shown
 
 MAKE = "make it with `rbtc eval`"
@@ -145,7 +147,7 @@ LISTED = 10
 """Ids of each kind that a refusal names."""
 
 
-def check(path: Path, record: RunRecord, data: Rows) -> tuple[Prediction, ...]:
+def check(path: Path, record: RunRecord, data: Dataset) -> tuple[Prediction, ...]:
     """The answers in a file of that record, under the dataset's own identity fields, in the dataset's order.
     Raises Refused by the first check that fails."""
     settings = record.settings
@@ -171,16 +173,16 @@ def check(path: Path, record: RunRecord, data: Rows) -> tuple[Prediction, ...]:
     return taken
 
 
-def asked(path: Path, record: RunRecord, data: Rows | LiveRows, kind: type[Row]) -> list[Row]:
+def asked(path: Path, record: RunRecord, data: Dataset | LiveData, kind: type[Row]) -> list[Row]:
     """The answers or episodes in a file, in the dataset's order. Raises Refused unless the record is of all
     of this dataset, and each row is there once for each repeat, and answered."""
     settings = record.settings
-    if settings.fingerprint != data.digest:
+    if settings.fingerprint != data.fingerprint():
         theirs = dataset_label(record.dataset_version, settings.fingerprint)
         raise Refused(
             "dataset",
-            f"the run is of the dataset {shown(theirs)}, and {data.title} is "
-            f"{dataset_label(data.version, data.digest)}: evaluate on that one",
+            f"the run is of the dataset {shown(theirs)}, and {title(data)} is "
+            f"{dataset_label(data.version, data.fingerprint())}: evaluate on that one",
         )
     if not 1 <= settings.repeat <= REPEATS:
         raise Refused("ids", f"every row was asked more than {REPEATS} times, or less than once")

@@ -17,6 +17,7 @@ from robustbench_tc.eval.defend import chain
 from robustbench_tc.eval.defend.chain import Said
 from robustbench_tc.eval.live import agents, prompts
 from robustbench_tc.eval.live.carrying_out import came_of
+from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, RunRecord, Settings
@@ -25,11 +26,10 @@ from robustbench_tc.schema import Call, Episode, LiveRow
 from robustbench_tc.worlds.host import Worlds
 
 from . import checks, flags
-from .datasets import LiveRows
 from .entry import Flag, LiveFigures, Refused, shown
 
 
-def check(path: Path, record: RunRecord, data: LiveRows) -> tuple[Episode, ...]:
+def check(path: Path, record: RunRecord, data: LiveData) -> tuple[Episode, ...]:
     """The episodes in a file of that record, in the dataset's order, each as its replies make it. Raises
     Refused."""
     settings = record.settings
@@ -86,7 +86,7 @@ def _made(world: World, said: Episode) -> Episode | None:
     return None if world.ended is None else world.episode(said.repeat)
 
 
-def replayed(episodes: Sequence[Episode], data: LiveRows) -> list[LiveScore]:
+def replayed(episodes: Sequence[Episode], data: LiveData) -> list[LiveScore]:
     """Plays every episode again and scores it: the figures are these, whatever the run says. Raises Refused
     where a call is answered otherwise than the run says."""
     try:
@@ -105,7 +105,7 @@ def figures(scores: Sequence[LiveScore]) -> LiveFigures:
     return LiveFigures(episodes=len(scores), clean=clean, lines=tuple(found))
 
 
-def scripted(episodes: Sequence[Episode], data: LiveRows) -> tuple[Flag, ...]:
+def scripted(episodes: Sequence[Episode], data: LiveData) -> tuple[Flag, ...]:
     """Whether all but a few episodes have the calls of a scripted agent of `rbtc eval --agent`, whatever
     the run is called. What such an agent calls follows from what it was shown, so nothing is played."""
     clean = data.clean()

@@ -19,8 +19,7 @@ from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.io.resolve import HUB_ID
 from robustbench_tc.io.templates import environment
 
-from .entries import read_status
-from .place import open_place
+from .repository import open_place, read_status
 
 ROOMS = "api cli compute data dataset_cards eval io llm own release schema worlds".split()
 """What of the package a board runs on, beside the modules at its top."""

@@ -20,11 +20,11 @@ from robustbench_tc.io.templates import environment
 from robustbench_tc.schema import Episode, Json, Prediction, arrow_table
 from robustbench_tc.shown import Line, Part
 
-from . import checker, checks, entries
+from . import checker, checks, repository
 from .checker import SUBMISSION, checked, run_id, table
 from .datasets import Datasets
 from .entry import Entry, Refused, Submission
-from .place import STATUS, Folder, Hub, open_place, run_path
+from .repository import STATUS, Folder, Hub, open_place, run_path
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
         path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=more).encode()
         for path, name in (("README.md", "results.md.j2"), (STATUS, "status.yaml.j2"))
     }
-    files |= entries.write_entries(())
+    files |= repository.write_entries(())
     there.commit(files, "A results repository", head=head)
     return sorted(files)
 
@@ -148,7 +148,7 @@ def submit(
     """
     there = open_place(to)
     said("loading the dataset")
-    data = Datasets.of_status(entries.read_status(there, dataset=dataset), there.folder)
+    data = Datasets.of_status(repository.read_status(there, dataset=dataset), there.folder)
     with tempfile.TemporaryDirectory() as temporary:
         folder, day = Path(temporary, "public"), f"{datetime.now(UTC):%Y%m%d}"
         folder.mkdir()
@@ -166,7 +166,7 @@ def submit(
     done = Submitted(entry=entry, files=files, dry=dry_run)
     if dry_run:
         return done
-    if any(_same(entry.run, other) for other in entries.runs(there.files())):
+    if any(_same(entry.run, other) for other in repository.runs(there.files())):
         return replace(done, again=True)
     if isinstance(there, Folder):
         there.commit(files, title)

@@ -29,10 +29,10 @@ from robustbench_tc.eval.who import Effort, Named
 from robustbench_tc.io.numbers import number, p_value
 from robustbench_tc.schema import Prediction, Sample
 
-from . import boards, checker, checks, entries, live
+from . import boards, checker, checks, live, repository
 from .datasets import Datasets
 from .entry import Entry, Refused, Status, Vouched, parse_status
-from .place import STATUS, open_place
+from .repository import STATUS, open_place
 from .submit import prepare
 
 LEVEL = 0.05
@@ -66,7 +66,7 @@ def verify(
     if (repeated is None) == (not base_url):
         raise UserError("name the repeated run with --repeated, or an endpoint with --base-url")
     there = open_place(place)
-    status, found, dropped = entries.read_entries(there)
+    status, found, dropped = repository.read_entries(there)
     entry = next((one for one in found if one.run == run), None)
     if entry is None:
         raise UserError(f"{place} has no entry of {run}: {dropped.get(run, 'there is no such run')}")
@@ -74,7 +74,7 @@ def verify(
     if entry.fingerprint not in data.fingerprints:
         raise UserError(f"{run} is of version {entry.version} of {entry.dataset}: name it with --dataset")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = entries.fetch(there, run, entries.runs(there.files())[run], Path(temporary))
+        folder = repository.fetch(there, run, repository.runs(there.files())[run], Path(temporary))
         if repeated is not None:
             reason = _repeated(entry, folder, repeated, data, Path(temporary, "again"))
         else:
@@ -181,7 +181,7 @@ def _endpoint(
             f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --repeated"
         )
     settings = checks.read_record(folder / checker.RECORD).settings
-    rows = next(one for one in data.rows if one.digest == entry.fingerprint)
+    rows = next(one for one in data.rows if one.fingerprint() == entry.fingerprint)
     if not (work / "rows").is_dir():
         said("building rows that nobody has seen")
         from robustbench_tc.audits.again import fresh_rows  # a Space has no audits, and does not ask

@@ -22,8 +22,8 @@ from robustbench_tc import schema
 from robustbench_tc.schema import Call, Json, LiveRow
 from robustbench_tc.worlds.fit import failed
 
+from .carrying_out import leaves, looks_failed, parsed
 from .rehearsal import rehearsal
-from .shown import leaves, looks_failed, parsed
 
 Attempt: TypeAlias = "Generator[Call | str, str, str | None]"
 Check = Generator[Call | str, str, bool]

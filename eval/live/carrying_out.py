@@ -10,18 +10,22 @@ the error, and compared. Where they differ it happened, and the agent is told so
 there is none, or one fails or changes by itself, nothing is repeated and the agent decides.
 """
 
+import json
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from robustbench_tc.schema import Call, Json, LiveTool, Step, dumps
-from robustbench_tc.worlds.faults import meant
+from robustbench_tc.worlds.faults import CORE_TEXTS, meant
+from robustbench_tc.worlds.fit import failed
 
 from ..defend.again import transient
 from .prompts import MAX_CALLS
-from .shown import leaves, looks_failed, parsed
+
+Path = tuple[str | int, ...]
+"""Keys and positions in a result, from the outside in."""
 
 MOST_REPEATS = 2
 """So often a call is repeated at most."""
@@ -242,3 +246,34 @@ def _new(before: Json, after: Json) -> list[dict[str, Json]]:
         known = {dumps(one) for one in before}
         return [one for one in after if isinstance(one, dict) and dumps(one) not in known]
     return []
+
+
+# --- a tool's result as an agent is shown it: does it read as a failure, and what values are in it ----------
+
+
+def looks_failed(text: str) -> bool:
+    """Whether a result reads as a failure: a core text, or an error of the world's."""
+    return text in CORE_TEXTS.values() or failed(text)
+
+
+def parsed(text: str) -> Json:
+    """The object or list that a result begins with, whatever follows it; else its JSON, or its text."""
+    try:
+        found: Json = json.JSONDecoder().raw_decode(text)[0]
+        return found if isinstance(found, dict | list) else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def leaves(value: Json, at: Path = (), depth: int = 0) -> Iterator[tuple[Path, Json]]:
+    """Every value that is no list and no object, with its place, in order."""
+    if depth > 40:
+        return
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from leaves(one, (*at, key), depth + 1)
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from leaves(one, (*at, number), depth + 1)
+    else:
+        yield at, value

@@ -19,8 +19,8 @@ from robustbench_tc.worlds.faults import meant
 
 from .. import defend
 from ..defend.chain import Defence, shown
+from .carrying_out import looks_failed
 from .prompts import QUIET, READ_AS
-from .shown import looks_failed
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
@@ -91,11 +92,8 @@ def check(folder: RunFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Epi
     for one in found:
         if (row := rows.get(one.id)) is None:
             raise UserError(f"{one.id[:200]}: no row of the dataset has this id: give the dataset of the run")
-        wanted = [(name, getattr(row, name)) for name in ("clean_id", "type_code", "world")]
-        wanted += [("model", settings.model), ("mode", settings.mode)]
-        for name, value in wanted:
-            if getattr(one, name) != value:
-                raise _differs(folder, one, name)
+        own = {name: getattr(row, name) for name in ("clean_id", "type_code", "world")}
+        _compare(folder, one, replace(one, **own, model=settings.model, mode=settings.mode))
         if not 0 <= one.repeat < settings.repeat:
             raise _differs(folder, one, "repeat")
     if settings.prompt_version != prompts.version() or not os.access(path, os.R_OK | os.W_OK):
@@ -108,10 +106,13 @@ def check(folder: RunFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Epi
                 raise UserError(f"{path} is damaged at {one.id}: {str(error)[:200]}") from None
             if played is None:
                 raise _differs(folder, one, "its end")
-            if played != one:
-                names = Episode.__struct_fields__
-                first = next(name for name in names if getattr(one, name) != getattr(played, name))
-                raise _differs(folder, one, first)
+            _compare(folder, one, played)
+
+
+def _compare(folder: RunFolder, one: Episode, other: Episode) -> None:
+    for name in Episode.__struct_fields__:
+        if getattr(one, name) != getattr(other, name):
+            raise _differs(folder, one, name)
 
 
 def _differs(folder: RunFolder, one: Episode, what: str) -> UserError:

@@ -15,10 +15,10 @@ import msgspec
 from robustbench_tc.eval.score.told import Told, asks
 from robustbench_tc.schema import Int32, LiveRow, Step
 
+from .carrying_out import leaves, looks_failed, parsed
 from .replay import Replay
-from .shown import leaves, looks_failed, parsed
 from .stage import Key
-from .telling import effects, message, tellings
+from .success import effects, message, tellings
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):

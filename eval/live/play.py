@@ -1,28 +1,24 @@
-"""A person in an agent's place: the same loop, the same limits, the same results."""
+"""A person in an agent's place: the same dialogue, the same limits, the same results."""
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.llm import Store
 from robustbench_tc.option import Tell
 from robustbench_tc.schema import Call, LiveRow, LiveTool, dumps
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..data import Selection
 from ..dialogue import Dialogue
-from ..record import JOURNAL, Answer, Settings
+from ..record import Answer, Settings
 from ..row_view import described
-from ..run import Runner
 from ..speakers import in_world
 from ..wire import Ask
 from . import prompts
 from .replay import replayed
 from .show import Shown, shown
+from .stage import Stage
 from .world_env import World
 
 HELP = """Type a call:      TOOL {"parameter": "value"}
@@ -32,69 +28,51 @@ help              this
 quit              leave without a verdict"""
 
 
-class Person:
-    """Acts by what is typed."""
+def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: Tell) -> Shown | str:
+    """An episode that a person plays; how it went, or that it was left. `ask` returns what is typed after a
+    question, None at the end of the input."""
+    settings = Settings(
+        fingerprint="", model="person", mode="fc", backend="person", decoding={},
+        prompt_version=prompts.version(),
+    )  # fmt: skip
+    env, worlds = World(row, settings), Worlds()
+    dialogue, stage = Dialogue(env, settings), Stage(row, worlds, world)
+    loop = asyncio.new_event_loop()  # asyncio.run would keep the first Ctrl-C from a person who thinks
+    try:
+        while (asked := dialogue.ask()) is not None:
+            _tell("\n".join(_news(env, asked)), say)
+            loop.run_until_complete(stage.reply(dialogue, _typed(env, dialogue.base(), ask, say)))
+        return shown(loop.run_until_complete(replayed(row, env.episode(0), worlds, world=world)))
+    except EOFError:
+        return "left before the end: there is no verdict"
+    finally:
+        worlds.close()
+        loop.close()
 
-    def __init__(self, ask: Callable[[str], str | None], say: Tell) -> None:
-        """`ask` returns what is typed after a question, None at the end of the input."""
-        self._ask, self._say = ask, say
 
-    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
-        """The next call, or the next text for the user."""
-        so_far = dialogue.env
-        assert isinstance(so_far, World)
-        said: str | Answer = "\n".join(_news(so_far, ask))
-        while isinstance(said, str):
-            for line in said.splitlines():
-                self._say(line)
-            said = self._typed(so_far, base)
-        return said
+def _tell(text: str, say: Tell) -> None:
+    for line in text.splitlines():
+        say(line)
 
-    def _typed(self, so_far: World, base: Answer) -> Answer | str:
-        """The answer that a line is, else what to say about it. Raises EOFError where the
-        person leaves."""
-        line = self._ask("> ")
-        if line is None or line == "quit":
-            raise EOFError
-        offered = [tool.name for tool in so_far.offered]
+
+def _typed(so_far: World, base: Answer, ask: Callable[[str], str | None], say: Tell) -> Answer:
+    """The next call, or the next text for the user. Raises EOFError where the person leaves."""
+    while (line := ask("> ")) is not None and line != "quit":
         name, _, rest = line.partition(" ")
         if line in ("", "help"):
-            return HELP
-        if line == "tools":
-            return "\n".join(_listed(so_far.offered))
-        if name in offered or rest.lstrip().startswith("{"):
+            _tell(HELP, say)
+        elif line == "tools":
+            _tell("\n".join(_listed(so_far.offered)), say)
+        elif name in [tool.name for tool in so_far.offered] or rest.lstrip().startswith("{"):
             try:
                 arguments = msgspec.json.decode(rest.strip() or "{}", type=dict)
                 return in_world(base, (Call(name, arguments),), so_far)
             except (ValueError, RecursionError) as error:
                 form = f'{name} {{"parameter": "value"}}'
-                return f"nothing was called ({error}): write the arguments as a JSON object, {form}"
-        return msgspec.structs.replace(base, text=line)
-
-
-def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: Tell) -> Shown | str:
-    """An episode that a person plays; how it went, or that it was left."""
-    settings = Settings(
-        fingerprint="", model="person", mode="fc", backend="person", decoding={},
-        prompt_version=prompts.version(), selection=Selection(), repeat=1,
-    )  # fmt: skip
-
-    async def playing() -> Shown:
-        with Store(Path(folder) / JOURNAL) as journal:
-            async with Worlds() as worlds:
-                env = World(row, settings)
-                runner = Runner(journal, Person(ask, say), workers=1, worlds=worlds, kinds={row.world: world})
-                await runner.play(Dialogue(env, settings))
-                return shown(await replayed(row, env.episode(0), worlds, world=world))
-
-    loop = asyncio.new_event_loop()  # asyncio.run would keep the first Ctrl-C from a person who thinks
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            return loop.run_until_complete(playing())
-        except EOFError:
-            return "left before the end: there is no verdict"
-        finally:
-            loop.close()
+                _tell(f"nothing was called ({error}): write the arguments as a JSON object, {form}", say)
+        else:
+            return msgspec.structs.replace(base, text=line)
+    raise EOFError
 
 
 def _news(so_far: World, ask: Ask) -> Iterator[str]:

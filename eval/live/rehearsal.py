@@ -20,7 +20,7 @@ from robustbench_tc.worlds.base import World
 from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.handle import Start, load_file
 
-from .shown import Path, leaves, parsed
+from .carrying_out import Path, leaves, parsed
 
 _TRIALS = 60
 """So many calls of one read are tried to see whether it shows a write."""

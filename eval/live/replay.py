@@ -26,7 +26,7 @@ from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import same
 
 from ..score.golden import replaced
-from .shown import leaves, parsed
+from .carrying_out import leaves, parsed
 from .stage import Course, Gold, Key, Played, course_in, gold_of, key, without_ids
 
 Open: TypeAlias = Callable[[], AbstractAsyncContextManager[Course]]

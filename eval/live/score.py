@@ -32,8 +32,17 @@ from ..record import SCORES
 from .episodes import read as read_episodes, read_rows
 from .ledger import Ledger, harm, ledgers, total
 from .replay import Replay, replay_each
-from .success import TOLD_DECIDES, answered, end_state, information, success, turn_is_right, upstream
-from .telling import honesty, is_mended
+from .success import (
+    TOLD_DECIDES,
+    answered,
+    end_state,
+    honesty,
+    information,
+    is_mended,
+    success,
+    turn_is_right,
+    upstream,
+)
 
 
 class LiveScore(Ledger, frozen=True, kw_only=True):

@@ -20,8 +20,9 @@ from ..row_view import one_of
 from ..verdicts import live_data_of
 from . import episodes
 from .inputs import LiveData, world_types
-from .replay import Played, Replay, replay_each
+from .replay import Replay, replay_each
 from .score import LiveScore, score_one
+from .stage import Played
 
 MOST_CHANGES = 50
 """Changes of one call that are listed."""

@@ -21,6 +21,8 @@ from robustbench_tc.worlds.handle import Answered, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import equal, id_pattern
 
+from ..dialogue import Dialogue
+from ..record import Answer
 from ..score.golden import replaced
 from .carrying_out import CarryingOut, is_refused
 from .world_env import encodable
@@ -67,6 +69,12 @@ class Stage:
     def remember(self, steps: Sequence[Step]) -> None:
         """Calls that were carried out by an earlier session."""
         self._before += steps
+
+    async def reply(self, dialogue: Dialogue, answer: Answer) -> None:
+        """Takes the answer to the dialogue's next request, and carries its calls out."""
+        dialogue.reply(dialogue.noted(answer))
+        if dialogue.doing is not None:
+            dialogue.done(await self.carry_out(dialogue.doing))
 
     async def carry_out(self, doing: CarryingOut) -> tuple[Step, ...]:
         """The calls of one reply, one after the other."""

@@ -15,7 +15,8 @@ from robustbench_tc.eval.stats import blind, paired, stages
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Gain, gains
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, labels as labels_of
+from robustbench_tc.eval.stats.outcomes import Outcomes
+from robustbench_tc.eval.stats.runs import Run, Subset, align, labels as labels_of
 from robustbench_tc.eval.stats.screen import Counted, counts_of
 from robustbench_tc.eval.stats.significance import Loss, Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise

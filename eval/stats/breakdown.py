@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import ERROR_MODES
+from robustbench_tc.schema import ERROR_MODES, Json
 
+from .packs import Table
 from .runs import Run
 from .summary import Summary
 from .values import HEADS, Line
@@ -199,3 +200,33 @@ def gains(made: Summary, found: Breakdown) -> tuple[Gain, ...]:
             )
         )
     return tuple(sorted(listed, key=lambda one: (one.gained - one.lost, one.type_code)))
+
+
+def table(found: Breakdown, made: Summary, flagged: Mapping[str, Json]) -> Table:
+    """How replies ended and were read. `flagged`: of the run's record, rows that carry a flag."""
+    of_types = (found.error_modes.get(code, {}) for code in (taxonomy.CLEAN, *made.types))
+    modes = sum(map(Counter, of_types), Counter[str]())
+    without = found.flags["call_beside_refusal"].accuracies_without(made.lines)
+    return Table(
+        name="counts",
+        title="retention, and how replies ended and were read",
+        columns=("", "value"),
+        rows=(
+            ("retention", made.values["retention"]),
+            ("retention with transition", made.values["retention_with_transition"]),
+            ("ToolEyes mean partial score", found.mean_scores.get("tooleyes")),
+            *((f"wrong answers: {mode}", n) for mode, n in modes.items()),
+            ("cut at the token limit", found.length),
+            ("content filter", found.content_filter),
+            ("too long", found.too_long),
+            ("rejected", found.rejected),
+            *((f"replies with {flag}", one.replies) for flag, one in found.flags.items()),
+            *((f"{name} without calls beside a refusal", value) for name, value in without.items()),
+            *(
+                (f"right among {code} flagged {flag}", f"{cell['correct']} of {cell['n']}")
+                for flag, cells in flagged.items()
+                for code, cell in cells.items()
+            ),
+        ),
+        note="`rbtc failures RUN --flag` shows replies by flag (docs/calls.md).",
+    )

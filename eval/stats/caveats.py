@@ -11,7 +11,8 @@ from robustbench_tc.eval.delivered import MEANING
 from robustbench_tc.eval.parse import FORMATS
 from robustbench_tc.io.numbers import percent
 
-from .runs import Outcomes, Run, unstated
+from .outcomes import Outcomes
+from .runs import Run, unstated
 from .values import HEADS, Line, from_counts
 
 CUT = 0.05

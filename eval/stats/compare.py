@@ -15,6 +15,7 @@ from robustbench_tc.shown import Line, Part, Table
 from .caveats import as_delivered, delivery, unreviewed
 from .evidence import WHOLE, answer
 from .intervals import Interval, apart_from, of_counts, shares
+from .outcomes import Outcomes
 from .paired import (
     DefenceTable,
     DeltaPair,
@@ -24,7 +25,7 @@ from .paired import (
     compare_types,
     defence_table,
 )
-from .runs import Outcomes, Run, Subset, align, labels, within
+from .runs import Run, Subset, align, labels, within
 from .significance import LEVEL, fisher_p, holm, holm_by
 from .summary import Power, gaps, power
 from .values import HEADS, Counts, codes_of, from_counts, leading, pack_of

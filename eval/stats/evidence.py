@@ -17,7 +17,8 @@ from robustbench_tc import taxonomy
 from .caveats import Delivery, caveats, delivery
 from .intervals import Interval, difference, of_estimate, shares
 from .lattice import Ints
-from .runs import Outcomes, Run, within
+from .outcomes import Outcomes
+from .runs import Run, within
 from .significance import LEVEL, holm, holm_by, paired_p
 from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, leading, pack_of, scored
 
@@ -154,27 +155,32 @@ def _sides(before: Ints, after: Ints, pairs: Ints, right: int) -> Sides | None:
     return Sides(before[there], after[there], pairs[there], right) if there.any() else None
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run says of its perturbed rows, of one component or of one type."""
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """Pairs of answers of all perturbed rows, of a component or a type: what was right before and after."""
 
     name: str
     """A line of `Outcomes.heads`, or a type code."""
-    word: Word
     cases: int
     """Distinct cases with a pair."""
     right: int
-    """Of these, right on clean (by the majority of repeats)."""
-    clean: float
-    """Accuracy of the clean rows of these pairs."""
+    """Of these, right before (on clean by the majority of repeats)."""
+    before: float
+    """Accuracy of the clean rows of these pairs, or of the run that another one is held against."""
     after: float
     drop: Interval
-    """Δ matched with its 95 % interval; the clusters are the cases."""
+    """before − after, with its 95 % interval; the clusters are the cases. On clean rows that is Δ matched."""
+    p_holm: float
+    """Exact p of "no drop", corrected over the components, or over the types of a pack."""
+    why: str
+    """Reason and cure where nothing can be said, else empty."""
+
+
+class Evidence(Held, frozen=True, kw_only=True):
+    """What a run says of its perturbed rows beside their clean ones; its p is two-sided."""
+
+    word: Word
     keeps: float | None
     """At least this share of the right answers is kept, a whole percent; None where no clean row is right."""
-    p_holm: float
-    """Exact two-sided p, corrected over the components, or over the types of a pack."""
-    why: str
-    """Reason and cure where the word is `cannot tell`, else empty."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +271,7 @@ def _judged(
         word=said,
         cases=cases,
         right=sides.right,
-        clean=clean,
+        before=clean,
         after=sides.accuracy_after,
         drop=drop,
         keeps=keeps(drop.high, clean),
@@ -351,8 +357,8 @@ def _rest(others: list[Evidence], where: str) -> str:
 
 def _amount(one: Evidence, *, short: bool = False) -> str:
     """A loss: points, or at a low clean accuracy the share of the right answers."""
-    if one.clean < LOW:
-        return f"{100 * one.drop.value / one.clean:.0f} %" + ("" if short else " of its right answers")
+    if one.before < LOW:
+        return f"{100 * one.drop.value / one.before:.0f} %" + ("" if short else " of its right answers")
     value = 100 * one.drop.value
     if value < 1:
         return "under 1 point"

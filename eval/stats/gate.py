@@ -27,9 +27,10 @@ from robustbench_tc.io.numbers import number, p_value, percent, points
 from robustbench_tc.shown import Line as Text, Part, Table
 
 from .caveats import as_delivered, caveats, delivery, statuses, unreviewed
-from .evidence import RIGHT, Sides, cure, drops, keeps, other_run, own_clean
+from .evidence import RIGHT, Held, Sides, cure, drops, keeps, other_run, own_clean
 from .intervals import Interval
-from .runs import Outcomes, Run, Subset, align, within
+from .outcomes import Outcomes
+from .runs import Run, Subset, align, within
 from .significance import holm
 from .values import LIVE_HEADS, codes_of
 
@@ -45,31 +46,19 @@ Outcome = Literal["fail", "inconclusive", "pass"]
 """The worst first: a run has that of its worst line."""
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One component (or `clean`, against another run)."""
+class Line(Held, frozen=True, kw_only=True):
+    """One component, or `clean` against another run. Its p is one-sided; `why`: why it does not pass."""
 
-    name: str
     outcome: Outcome
-    cases: int
     rows: int
     """Pairs of rows, repeats included."""
-    right: int
-    """Cases that were right before."""
-    before: float
-    """Accuracy of the clean rows of these pairs, or of the run that this one is held against."""
-    after: float
-    drop: Interval
-    """before − after, with its 95 % interval: Δ matched of `rbtc summary`."""
     max_drop: float
     ceiling: float
     """Where the interval has to end for a pass."""
     p: float
-    """Exact one-sided test of "no drop"."""
-    p_holm: float
+    """Exact one-sided test of "no drop", not corrected."""
     types: tuple[str, ...]
     """Types that fail it."""
-    why: str
-    """Why it does not pass; empty where it does."""
     factor: float
     """How many times as many cases would settle it; infinite where nothing was right before."""
 

@@ -13,8 +13,8 @@ import msgspec
 from robustbench_tc import taxonomy
 
 from .intervals import Interval
+from .outcomes import Outcomes
 from .packs import Table
-from .runs import Outcomes
 from .summary import Clustered
 from .values import Counts, codes_of
 

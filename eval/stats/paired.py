@@ -27,8 +27,9 @@ from .intervals import (
     shares,
 )
 from .lattice import Ints
+from .outcomes import Outcomes
 from .packs.live import groups
-from .runs import Outcomes, Run, align
+from .runs import Run, align
 from .significance import paired_p, signs_p
 from .summary import Convention
 from .values import beyond_core, codes_of

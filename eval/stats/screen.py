@@ -1,8 +1,7 @@
-"""The first screen of a scored run, as `rbtc summary`, `score`, `eval` and `quickstart` print it; with `full`
-every warning and table below it."""
+"""The first screen of a scored run, as `rbtc summary`, `score`, `eval` and `quickstart` print it, and all
+that stands behind it."""
 
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
@@ -22,18 +21,17 @@ from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
 from . import blind
-from .blind import BlindLine
-from .breakdown import Breakdown, breakdown
+from .breakdown import Breakdown, breakdown, table as table_of_replies
 from .caveats import Beside, Unreviewed, beside, unreviewed
 from .evidence import Answer, Evidence, answer
 from .intervals import Interval
 from .levels import LevelLine, levels, table as table_of_levels
-from .packs import Cell, Given, Table, tables as pack_tables
+from .outcomes import Outcomes
+from .packs import Cell, Given, Table, spelled, tables as pack_tables
 from .packs.live import Line as Fault, lines
-from .repeats import Repeated, repeated
-from .runs import Outcomes, Run, Subset, align, read, unstated, within
+from .runs import Run, Subset, align, read, unstated, within
 from .stages import Stages, stages, table as table_of_stages
-from .summary import Summary, summarise
+from .summary import Repeated, Summary, repeated, summarise
 from .values import HEADS
 
 WIDTH = 100
@@ -112,7 +110,7 @@ class Overview(Counted, frozen=True, kw_only=True):
     """Of the subset, each once however often it was asked."""
     flagged: dict[str, Json]
     """Counts of rows that carry a flag, by flag and type."""
-    needs_no_reading: tuple[BlindLine, ...]
+    needs_no_reading: tuple[blind.BlindLine, ...]
     """Reference lines: how often the gold tool is found in the dataset without the request."""
 
 
@@ -272,9 +270,9 @@ def _rest(made: Overview) -> Iterator[Part]:
 
 
 def _lines(rows: Iterable[Iterable[Cell]]) -> Iterator[tuple[str, ...]]:
-    """Rows of cells as texts, below each value its interval."""
+    """Rows of cells as texts, shares in percent, below each value its interval."""
     for row in rows:
-        values, spans = zip(*map(_spelled, row), strict=True)
+        values, spans = zip(*(spelled(cell, _percent, _span) for cell in row), strict=True)
         yield values
         if any(spans):
             yield spans
@@ -283,6 +281,11 @@ def _lines(rows: Iterable[Iterable[Cell]]) -> Iterator[tuple[str, ...]]:
 def _percent(share: float | None) -> str:
     """`15.5`"""
     return percent(share).removesuffix(" %")
+
+
+def _span(found: Interval) -> str:
+    """`[10.1 to 15.5]`"""
+    return f"[{_percent(found.low)} to {_percent(found.high)}]"
 
 
 def _keeps(found: Evidence) -> str:
@@ -365,45 +368,9 @@ def _tables(made: Overview) -> Iterator[Table]:
             rows=tuple((one.name, *(one.heads[name] for name in HEADS)) for one in made.needs_no_reading),
             note=f"Types solved without the request: {', '.join(solved) or 'none'}.",
         )
-    yield _replies(made)
-
-
-def _replies(made: Overview) -> Table:
-    of_types = (made.error_modes.get(code, {}) for code in (taxonomy.CLEAN, *made.summary.types))
-    modes = sum(map(Counter, of_types), Counter[str]())
-    without = made.flags["call_beside_refusal"].accuracies_without(made.summary.lines)
-    return Table(
-        name="counts",
-        title="retention, and how replies ended and were read",
-        columns=("", "value"),
-        rows=(
-            ("retention", made.summary.values["retention"]),
-            ("retention with transition", made.summary.values["retention_with_transition"]),
-            ("ToolEyes mean partial score", made.mean_scores.get("tooleyes")),
-            *((f"wrong answers: {mode}", n) for mode, n in modes.items()),
-            ("cut at the token limit", made.length),
-            ("content filter", made.content_filter),
-            ("too long", made.too_long),
-            ("rejected", made.rejected),
-            *((f"replies with {flag}", one.replies) for flag, one in made.flags.items()),
-            *((f"{name} without calls beside a refusal", value) for name, value in without.items()),
-            *(
-                (f"right among {code} flagged {flag}", f"{cell['correct']} of {cell['n']}")
-                for flag, cells in made.flagged.items()
-                for code, cell in cells.items()
-            ),
-        ),
-        note="`rbtc failures RUN --flag` shows replies by flag (docs/calls.md).",
-    )
+    yield table_of_replies(made, made.summary, made.flagged)
 
 
 def _evidence(found: Evidence | None) -> tuple[str, str, str]:
     """The last three of VALUES."""
     return ("", "", "") if found is None else (_keeps(found), p_value(found.p_holm), found.word)
-
-
-def _spelled(cell: Cell) -> tuple[str, str]:
-    """A cell in percent, and its interval or ""."""
-    if isinstance(cell, Interval):
-        return _percent(cell.value), f"[{_percent(cell.low)} to {_percent(cell.high)}]"
-    return _percent(cell) if cell is None or isinstance(cell, float) else str(cell), ""

@@ -16,8 +16,9 @@ from robustbench_tc.io.numbers import counts
 from robustbench_tc.schema import STAGES, Stage
 
 from .intervals import per_unit
+from .outcomes import Outcomes
 from .packs import Table
-from .runs import Outcomes, Run
+from .runs import Run
 from .significance import Loss, corrected, paired_p
 from .values import HEADS, codes_of, pack_of
 

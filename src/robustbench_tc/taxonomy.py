@@ -92,7 +92,7 @@ def _of_a_language(code: str) -> PerturbationType | None:
 
 def _of_parts(code: str) -> PerturbationType | None:
     """The mixture that no module states; None where its parts are no types of different components, in their
-    order, that samples of one source can have. (What else cannot be mixed: `builders.perturb.mixtures`.)"""
+    order, that samples of one source can have. (What else cannot be mixed: `builders.perturb.mixed`.)"""
     kinds = [kind for part in parts(code) if (kind := _find(part)) is not None and kind.channel != "mixed"]
     places = [COMPONENTS.index(kind.component) for kind in kinds]
     if len(kinds) < 2 or len(kinds) != len(parts(code)) or places != sorted(set(places)):
@@ -109,10 +109,6 @@ def _of_parts(code: str) -> PerturbationType | None:
         train_augmentable=False,
         sources=tuple(name for name in kinds[0].sources if name in shared),
         rows=Rows(paper=0, bundled=0),
-        paper_rows=None,
-        paper_unchanged=0,
-        judged_as=None,
-        traits={},
         prior_art=PRIOR_ART_OF_MIXTURES,
     )
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc import taxonomy
-from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample
 
+from ..builders.perturb.planted import defects_of
 from . import builds
 from .builds import Row
 
@@ -673,7 +673,7 @@ CLEAN: dict[str, Sample] = {}
 """The clean rows of the build that defects are planted in, by clean id."""
 
 for _code in taxonomy.codes():
-    for _check, _spoil in cases.defects(REGISTRY[_code]):
+    for _check, _spoil in defects_of(_code):
         of_rows(f"the planted defect of {_code}", _code, f"rows.{_check}")(_own(_spoil))
 
 

@@ -16,10 +16,10 @@ from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.judges import make_judges
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
-from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.schema import Sample
 
+from ..builders.perturb.planted import defects_of
 from . import builds
 from .builds import Row
 
@@ -93,7 +93,7 @@ def damaged(extended: Path, tmp_path_factory: pytest.TempPathFactory) -> Damaged
 def _own(code: str, clean: dict[str, Sample], rows: list[Row]) -> dict[str, str]:
     """Plants each defect of the type in a row of its own, the first that it changes."""
     found: dict[str, str] = {}
-    for check, spoil in cases.defects(REGISTRY[code]):
+    for check, spoil in defects_of(code):
         for row in (row for row in rows[GENERAL:] if row["id"] not in found.values()):
             sample = msgspec.convert(row, Sample)
             made = spoil(clean[sample.clean_id], sample)
@@ -122,7 +122,7 @@ def test_defects_in_rows_of_an_extension_are_caught(damaged: Damaged, subtests: 
             assert caught("rows.unit_finds_nothing", rows["wrong"])
             assert caught("rows.gold_is_there", rows["empty"])
             assert caught("rows.no_new_credential", rows["leaking"])
-            assert len(damaged.own[code]) == len(cases.defects(REGISTRY[code]))
+            assert len(damaged.own[code]) == len(defects_of(code))
             for check, row in damaged.own[code].items():
                 assert caught(f"rows.{check}", row)
 

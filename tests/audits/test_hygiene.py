@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.hygiene import files, rows as row_texts, schemas
+from robustbench_tc.audits.hygiene import files, schemas
 from robustbench_tc.audits.hygiene.language import not_in_language, other_language
 from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
 from robustbench_tc.audits.hygiene.lengths import PARAMETERS, out_of_proportion, tool_too_long
 from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
-from robustbench_tc.audits.hygiene.texts import RULES, Texts
+from robustbench_tc.audits.hygiene.texts import RULES, finds
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.schema import Call, Change, Message, Sample, Tool, record
 
+from ..builders.perturb import cases
 from . import builds
 from .builds import Row
 from .defects import reword
@@ -138,7 +138,7 @@ HARMLESS = [
 
 
 def found(text: str) -> set[str]:
-    return {find.rule for find in Texts(frozenset()).finds(Leaf(text))}
+    return {find.rule for find in finds(Leaf(text))}
 
 
 def test_every_rule_has_planted_texts() -> None:
@@ -509,32 +509,17 @@ def test_every_file_and_every_footer_is_counted(tmp_path: Path) -> None:
     assert (beside.applied, beside.status) == (5, "passed")
 
 
-def test_what_texts_hold_is_kept_for_the_next_audit_unless_it_is_much(
-    bundled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    raws = pq.read_table(next((bundled / "clean").glob("*.parquet"))).to_pylist()
-
-    def verdicts(texts: RowTexts) -> list[dict[str, str | None]]:
-        return [texts.verdicts(raw, record(raw, Sample), None) for raw in raws]
-
-    monkeypatch.setattr(row_texts, "_MEMORY", tuple({} for _ in row_texts._MEMORY))
-    first = RowTexts()
-    found = verdicts(first)
-    kept = len(first._seen)
-    again = RowTexts()
-    assert kept > 500 and again._seen is first._seen
-    assert verdicts(again) == found and len(again._seen) == kept, "nothing was looked at again"
-    odd = {**raws[0], "category": "a\u200bb"}
-    (find,) = again.finds(Leaf(odd["category"]))
+def test_what_was_reviewed_is_asked_of_every_audit(bundled: Path) -> None:
+    """What a text holds is kept for the next audit of the process; what may stand there is not."""
+    raw = pq.read_table(next((bundled / "clean").glob("*.parquet"))).to_pylist()[0]
+    odd = {**raw, "category": "a\u200bb"}
+    (find,) = finds(Leaf(odd["category"]))
     for allowed, said in (
-        (frozenset(), f"category: {find.said}"),
+        (frozenset[str](), f"category: {find.said}"),
         (frozenset({find.fingerprint(odd["category"])}), ""),
     ):
         seen = RowTexts(allowed).verdicts(odd, record(odd, Sample), None)
-        assert seen["invisible_characters"] == said, "what was reviewed is asked of every audit"
-    monkeypatch.setattr(row_texts, "KEPT", kept)
-    fresh = RowTexts()
-    assert fresh._seen == {} and verdicts(fresh) == found
+        assert seen["invisible_characters"] == said
 
 
 @pytest.mark.parametrize(

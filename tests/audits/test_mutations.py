@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.audits import report
+from robustbench_tc.audits.checks import rules
 from robustbench_tc.audits.expectations import gx
-from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.judge import Item, Judgment, Recorded
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS, Pair
-from robustbench_tc.builders.perturb import REGISTRY, cases
+from robustbench_tc.audits.rows import Pair
+from robustbench_tc.builders.perturb import REGISTRY
 
+from ..builders.perturb.planted import defects_of
 from ..conftest import ROOT
 from . import builds, defects
 from .defects import FOLDER, ROWS, Defect
@@ -109,9 +110,8 @@ def test_every_check_of_the_gate_has_a_planted_defect(audited: AuditReport) -> N
     edits = (ROOT / "docs" / "audits.md").read_text("utf-8")  # held by tests/audits/test_planted.py
     planted |= set(re.findall(r"(?<=\| )provenance\.\w+", edits))
     # Types beyond the core: tests/builders/perturb/test_facts.py and test_extensions.py plant their defects.
-    own = {f"rows.{check}" for unit in REGISTRY.values() for check, _ in cases.defects(unit)}
-    rows = {f"rows.{name}" for name in (*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER)}
-    assert rows <= planted | own | set(ELSEWHERE)
+    own = {f"rows.{check}" for unit in REGISTRY.values() for check, _ in defects_of(unit.code)}
+    assert {rule.id for rule in rules("benchmark_rows")} <= planted | own | set(ELSEWHERE)
     assert {check.id for check in audited.checks} - planted - set(ELSEWHERE) == set()
 
 

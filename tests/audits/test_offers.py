@@ -5,11 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from robustbench_tc.audits.checks import HOLDS, verdict
 from robustbench_tc.audits.invariants import INVARIANTS, allowed, gold, reward
-from robustbench_tc.audits.invariants.base import HOLDS
+from robustbench_tc.audits.invariants.base import is_for
 from robustbench_tc.audits.invariants.reward import least_factor
-from robustbench_tc.builders.perturb import REGISTRY, cases
+from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.schema import Call, Change, Message, Sample, Tool
+
+from ..builders.perturb import cases
 
 
 @pytest.mark.parametrize(
@@ -39,15 +42,15 @@ def test_only_offers_between_equal_tools_are_held_to_what_makes_them_equal(code:
         "other_tools_look_no_better",
         "gold_is_the_unique_best",
     }
-    assert {check.of_type(code) for check in named.values()} == {held}
+    assert {is_for(check, code) for check in named.values()} == {held}
 
 
 # --- Balanced offers: what stands beside the gold tool, and that nothing else changed
 
 
 UNIT = REGISTRY["CD_inv"]
-CLEAN = cases.CLEAN[UNIT.golden[0].clean]
-ROW = cases.row_of(UNIT, UNIT.golden[0])
+CLEAN = cases.pair(UNIT.code)[0]
+ROW = cases.row_of(UNIT.code)
 OTHER = next(i for i, t in enumerate(ROW.tools) if i != ROW.gold_tool_index and t not in CLEAN.tools)
 
 
@@ -58,7 +61,7 @@ def with_other(**changed: object) -> Sample:
 
 
 def said(check: str, row: Sample) -> str | None:
-    return INVARIANTS[check].holds(row, CLEAN)
+    return INVARIANTS[check].verdict(row, CLEAN)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def problem(question: str) -> str | None:
     row: Sample = msgspec.structs.replace(
         BOOKED, type_code="context_text_2k", messages=(*before, *BOOKED.messages)
     )
-    return INVARIANTS["context_holds_no_gold_value"].holds(row, BOOKED)
+    return INVARIANTS["context_holds_no_gold_value"].verdict(row, BOOKED)
 
 
 @pytest.mark.parametrize("question", ["Is Luna open?", "LUNA!", "Book 2 cabins.", "Please reserve a berth."])
@@ -122,7 +125,7 @@ TABLE = cases.CLEAN["table"]
 
 
 def row_of(code: str) -> Sample:
-    return cases.row_of(REGISTRY[code], REGISTRY[code].golden[0])
+    return cases.row_of(code)
 
 
 def with_(row: Sample, **fields: Any) -> Sample:
@@ -131,19 +134,19 @@ def with_(row: Sample, **fields: Any) -> Sample:
 
 def test_a_removed_tool_is_named_by_the_diff() -> None:
     row = row_of("gold_removed")
-    assert allowed.replay(row, TABLE) == HOLDS
+    assert verdict(allowed.diff_explains_the_row, row, TABLE) == HOLDS
     assert allowed.differences(row, TABLE) <= set(REGISTRY["gold_removed"].may_change)
     (place,) = (i for i, one in enumerate(row.changes) if one.path == "/tools/1")
     unsaid = (*row.changes[:place], *row.changes[place + 1 :])
     hidden = "the tools hold a change that the diff does not name"
-    assert allowed.replay(with_(row, changes=unsaid), TABLE) == hidden
+    assert verdict(allowed.diff_explains_the_row, with_(row, changes=unsaid), TABLE) == hidden
     for path in ("/tools/0", "/tools/7"):
         other = Change(path, row.changes[place].before, None)
         assert (
-            allowed.replay(with_(row, changes=(*unsaid, other)), TABLE)
+            verdict(allowed.diff_explains_the_row, with_(row, changes=(*unsaid, other)), TABLE)
             == f"{path} is not the tool that was removed"
         )
-    assert allowed.replay(with_(row, tools=TABLE.tools), TABLE) == hidden
+    assert verdict(allowed.diff_explains_the_row, with_(row, tools=TABLE.tools), TABLE) == hidden
 
 
 def test_as_many_tools_may_come_as_go() -> None:
@@ -164,15 +167,15 @@ def test_as_many_tools_may_come_as_go() -> None:
 )
 def test_no_call_is_the_one_right_answer(answers: Any, said: str) -> None:
     row = with_(row_of("gold_removed"), golden_answers=answers)
-    assert gold.gold_is_there(row, TABLE) == said
+    assert verdict(gold.gold_is_there, row, TABLE) == said
 
 
 def test_an_empty_answer_is_for_types_that_say_so() -> None:
     due = row_of("call_due")
-    assert gold.gold_is_there(due, TABLE) == HOLDS
+    assert verdict(gold.gold_is_there, due, TABLE) == HOLDS
     for answers in (((),), (*TABLE.golden_answers, ())):
         assert (
-            gold.gold_is_there(with_(due, golden_answers=answers), TABLE)
+            verdict(gold.gold_is_there, with_(due, golden_answers=answers), TABLE)
             == "an accepted answer holds no call"
         )
 
@@ -181,13 +184,20 @@ def test_an_accepted_empty_answer_stands_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(gold, "no_call", lambda row: "accepted")
     due = row_of("call_due")
     said = "not one accepted answer is without calls, beside one with calls"
-    assert gold.gold_is_there(due, TABLE) == said
-    assert gold.gold_is_there(with_(due, golden_answers=(*TABLE.golden_answers, ())), TABLE) == HOLDS
-    assert gold.gold_is_there(with_(due, golden_answers=((), ())), TABLE) == said
+    assert verdict(gold.gold_is_there, due, TABLE) == said
+    assert verdict(gold.gold_is_there, with_(due, golden_answers=(*TABLE.golden_answers, ())), TABLE) == HOLDS
+    assert verdict(gold.gold_is_there, with_(due, golden_answers=((), ())), TABLE) == said
 
 
 def test_no_tool_is_meant_where_no_call_is_right() -> None:
     row = row_of("missing_value")
-    assert gold.gold_at_its_index(row, TABLE) == gold.gold_index_means_the_clean_tool(row, TABLE) == HOLDS
+    assert (
+        verdict(gold.gold_at_its_index, row, TABLE)
+        == verdict(gold.gold_index_means_the_clean_tool, row, TABLE)
+        == HOLDS
+    )
     pointing = with_(row, gold_tool_index=1)
-    assert gold.gold_at_its_index(pointing, TABLE) == "gold_tool_index points at a tool, and none is right"
+    assert (
+        verdict(gold.gold_at_its_index, pointing, TABLE)
+        == "gold_tool_index points at a tool, and none is right"
+    )

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from robustbench_tc.audits import gate
+from robustbench_tc.audits.checks import Rule
 from robustbench_tc.audits.expectations import gx
-from robustbench_tc.audits.expectations.docs import pages
-from robustbench_tc.audits.expectations.project import files
+from robustbench_tc.audits.expectations.project import files, pages
 from robustbench_tc.audits.report import AuditReport
 
 from .. import trees
@@ -186,21 +186,21 @@ def test_the_docs_say_what_every_check_protects_and_what_failed(broken: Written)
 def test_what_hostile_rows_say_is_text_on_the_pages(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)> $x ${y} {{ 7*7 }} </td> \"'>&lt;b&gt;"
     data: dict[str, list[Any]] = {"id": ["<i>1</i>", "2"], "says": ["", evil], "config": [evil, evil]}
-    expectations = (
-        gx.holds("rows", "says", "A sentence <b>with</b> marks."),
-        gx.native("rows", "known", "Known.", "ExpectColumnValuesToBeInSet", column="config", value_set=["a"]),
-        gx.compares("rows", "same", "Same.", ("id", "config"), lambda f: f["id"] == f["config"]),
+    known: dict[str, Any] = {"arguments": {"column": "config", "value_set": ["a"]}}
+    rules = (
+        Rule("benchmark_rows", "rows.says", "A sentence <b>with</b> marks."),
+        Rule("benchmark_rows", "rows.known", "Known.", **known),
     )
     with gx.collected() as validated:
-        checks = gx.run("evil_rows", gx.frame(data), expectations)
-    assert [check.status for check in checks] == ["failed"] * 3 and checks[0].failures[0].what == evil
+        checks = gx.run("benchmark_rows", data, rules)
+    assert [check.status for check in checks] == ["failed"] * 2 and checks[0].failures[0].what == evil
     for name, made in pages(validated, f"<b>{evil}</b>").items():
         if name.endswith(".html"):
             page = Page(made.decode())
             assert not page.tags & {"script", "img"} and "onerror" not in page.attributes, name
-    shown = Page(pages(validated, "t")["validations/evil_rows.html"].decode()).text
-    assert shown.count(evil) >= 3, "its own verdict, the value of a column, and both in a comparison"
-    assert files(validated, "t")["gx/data/evil_rows.csv.gz"]
+    shown = Page(pages(validated, "t")["validations/benchmark_rows.html"].decode()).text
+    assert shown.count(evil) >= 2, "its own verdict, and the value of a column"
+    assert files(validated, "t")["gx/data/benchmark_rows.csv.gz"]
 
 
 def test_a_second_audit_replaces_its_own_files_and_touches_no_other(sound: Written, tmp_path: Path) -> None:

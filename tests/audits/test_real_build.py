@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.audits.expectations.configs import papers_floor, pinned
+from robustbench_tc.audits.expectations.benchmark import papers_floor, pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.sources import read
 

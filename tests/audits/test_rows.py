@@ -6,17 +6,18 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
+from robustbench_tc.audits.checks import HOLDS, verdict
 from robustbench_tc.audits.hygiene import schemas
 from robustbench_tc.audits.hygiene.leaves import Leaf
-from robustbench_tc.audits.hygiene.texts import Flagged, Texts, known
-from robustbench_tc.audits.invariants.allowed import replay
-from robustbench_tc.audits.invariants.base import HOLDS
+from robustbench_tc.audits.hygiene.texts import Flagged, Texts, finds, known
+from robustbench_tc.audits.invariants import allowed
 from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.audits.rows import NewTool, RowChecks
 from robustbench_tc.builders import answerable
-from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.schema import Call, Change, Json, Message, Sample, Tool, dumps, loads
+
+from ..builders.perturb import cases
 
 CLEAN = cases.CLEAN["table"]
 ASKED = CLEAN.messages[0]
@@ -40,7 +41,7 @@ def new_tools(row: Sample) -> list[NewTool]:
 def test_the_judge_of_a_new_tool_is_shown_the_last_thing_that_the_user_said(
     messages: tuple[Message, ...],
 ) -> None:
-    made = cases.row_of(REGISTRY["redundant"], REGISTRY["redundant"].golden[0])
+    made = cases.row_of("redundant")
     shown = new_tools(msgspec.structs.replace(made, messages=messages))
     brought = [tool for tool in made.tools if tool not in CLEAN.tools]
     assert {(tool.name, tool.description) for tool in shown} == {(t.name, t.description) for t in brought}
@@ -117,22 +118,29 @@ def test_the_gate_names_a_gold_that_cannot_be_reached_and_has_no_flag(name: str)
 
 
 def test_a_row_of_another_type_brings_nothing_to_judge() -> None:
-    made = cases.row_of(REGISTRY["redundant"], REGISTRY["redundant"].golden[0])
+    made = cases.row_of("redundant")
     assert new_tools(msgspec.structs.replace(made, type_code="same_name_A")) == []
 
 
 def test_a_row_without_golden_answers_has_an_empty_gold_call() -> None:
     row = msgspec.structs.replace(CLEAN, golden_answers=())
-    assert plain_columns({"query": ASKED.content, "gold_call": ""}, row) == ""
-    said = plain_columns({"query": ASKED.content, "gold_call": "reserve(place='Luna', seats=2)"}, row)
+    assert verdict(plain_columns, {"query": ASKED.content, "gold_call": ""}, row) == ""
+    called = {"query": ASKED.content, "gold_call": "reserve(place='Luna', seats=2)"}
+    said = verdict(plain_columns, called, row)
     assert said == "there is no gold call"
-    assert plain_columns({"query": ASKED.content, "gold_call": ""}, CLEAN), dumps(CLEAN.golden_answers)
+    assert verdict(plain_columns, {"query": ASKED.content, "gold_call": ""}, CLEAN), dumps(
+        CLEAN.golden_answers
+    )
 
 
 # --- The diff of a row whose messages were added or removed, and what it may not leave out
 
 
 SMALL_TALK = (Message("user", "Hello."), Message("assistant", "Hello! What do you need?"))
+
+
+def replay(row: Sample, clean: Sample) -> str | None:
+    return verdict(allowed.diff_explains_the_row, row, clean)
 
 
 def row(*messages: Message, changes: list[Change]) -> Sample:
@@ -227,17 +235,17 @@ def test_golden_answers_other_than_the_diff_says_are_not_explained(place: str) -
 BOLD, TWICE = "Book <b>two</b> seats.", "Book <b>two</b> seats, and <b>two</b> more."
 
 
-def flagged(texts: Texts, text: str) -> Flagged:
-    return Flagged("query", text, texts.finds(Leaf(text)))
+def flagged(text: str) -> Flagged:
+    return Flagged("query", text, finds(Leaf(text)))
 
 
 def test_what_the_clean_row_holds_as_often_is_not_brought_in() -> None:
     texts = Texts(frozenset())
-    before = known([flagged(texts, BOLD)], BOLD)
+    before = known([flagged(BOLD)], BOLD)
     assert before.texts == {BOLD}
-    assert [find.rule for _, find in texts.brought_in([flagged(texts, f"Hi. {BOLD}")], before)] == []
-    assert {find.rule for _, find in texts.brought_in([flagged(texts, TWICE)], before)} == {"markup"}
-    assert list(texts.brought_in([flagged(texts, BOLD)], known([], ""))) != []
+    assert [find.rule for _, find in texts.brought_in([flagged(f"Hi. {BOLD}")], before)] == []
+    assert {find.rule for _, find in texts.brought_in([flagged(TWICE)], before)} == {"markup"}
+    assert list(texts.brought_in([flagged(BOLD)], known([], ""))) != []
 
 
 # --- Schemas of tools

@@ -91,6 +91,13 @@ def write_parquet(path: Path, rows: list[Row]) -> None:
     pq.write_table(table, path)
 
 
+def write(folder: Path, train: list[Row], test: list[Row]) -> Path:
+    """Both RL files; the folder."""
+    write_parquet(folder / "train.parquet", train)
+    write_parquet(folder / "test.parquet", test)
+    return folder
+
+
 def write_json(path: Path, rows: list[Row]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([{"instruction": s, "input": u, "output": g} for s, u, g in rows]))

@@ -16,7 +16,6 @@ from robustbench_tc.eval.prompts.rlla_form import parse_system
 from robustbench_tc.eval.score.reward import compute_score
 from robustbench_tc.io import marker
 
-from ..refusals import refuses
 from . import rlla_rows as made
 from .test_toolrl_dr import CHECKS, hashes, made_from, rows
 
@@ -31,9 +30,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.user(f"What boats leave Turku, and which mushroom number {n} has a red cap?") for n in range(6)
     ]
     train += [(made.system(made.FERRY, made.MUSHROOM), one, two) for one in asks]
-    made.write_parquet(folder / "train.parquet", train)
-    made.write_parquet(folder / "test.parquet", [made.ferry_row(1_000)])
-    return folder
+    return made.write(folder, train, [made.ferry_row(1_000)])
 
 
 def by_id(folder: Path) -> dict[str, dict[str, Any]]:
@@ -63,6 +60,8 @@ def test_half_of_the_priced_rows_are_swapped_and_no_other_row_moves(source: Path
         assert after[clean_id]["prompt"][0] != row["prompt"][0]
     assert swapped >= 5 and kept >= 5 and swapped + kept == sum(usual.used.get(code, 0) for code in SWAPPED)
     assert (report.drawn, report.uniform) == (usual.drawn, usual.uniform)
+    static = {kind.code for kind in taxonomy.types() if kind.static}
+    assert {*usual.types, *usual.not_generated} == static and len(static) == 16, "no type beyond the core"
     assert {code: report.used[code] for code in SWAPS if code in report.used}
     assert "| CD_AB_swap | reward | counterbalance |" in report.markdown()
     assert b"counterbalance" not in (tmp_path / "usual" / marker.BUILD).read_bytes()
@@ -98,8 +97,7 @@ def test_a_pack_is_drawn_by_name_as_far_as_it_is_there_to_train_on(source: Path,
     assert report.types == wanted and len(wanted) == 12
     assert "CD_AB_pref" in taxonomy.codes_of("offers") and "CD_AB_pref" not in wanted
     for row in rows(tmp_path / "out", "full"):
-        info = row["extra_info"]
-        gold = row["reward_model"]["ground_truth"]
+        info, gold = row["extra_info"], row["reward_model"]["ground_truth"]
         assert compute_score("rlla", gold, gold, info)["score"] == 4.0
         (name,) = {call.name for call in gold_calls(gold)}
         for offers in info["offers"]:
@@ -108,19 +106,18 @@ def test_a_pack_is_drawn_by_name_as_far_as_it_is_there_to_train_on(source: Path,
 
 
 def test_a_tool_that_lacks_a_parameter_is_written_in_upstreams_words(tmp_path: Path) -> None:
+    harbours = [f"harbour {n}" for n in range(8)]
     train = [
         (
             made.system(made.FERRY),
-            made.user(f"Boats from harbour {n}?"),
-            made.gold(("findFerryTimes", {"harbour": f"harbour {n}"})),
+            made.user(f"Boats from {harbour}?"),
+            made.gold(("findFerryTimes", {"harbour": harbour})),
         )
-        for n in range(8)
+        for harbour in harbours
     ]
-    made.write_parquet(tmp_path / "train.parquet", train)
-    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
+    made.write(tmp_path, train, [made.ferry_row(9_000)])
     made_from(tmp_path, tmp_path / "out", configs=("full",), types=("CD_moot", "TD_moot"))
-    ferry: dict[str, Any] = made.FERRY
-    whole = ferry["parameters"]
+    whole: dict[str, Any] = {**made.FERRY}["parameters"]
     parts = [json.dumps({name: whole[name]}) for name in whole]
     found = rows(tmp_path / "out", "full")
     assert len(found) == 8
@@ -128,25 +125,3 @@ def test_a_tool_that_lacks_a_parameter_is_written_in_upstreams_words(tmp_path: P
         text = row["prompt"][0]["content"]
         assert f"Parameters: {json.dumps(whole)}" in text
         assert sum(f"Parameters: {part}" in text for part in parts) == 1
-
-
-def test_the_default_mixture_holds_no_type_beyond_the_core(source: Path, tmp_path: Path) -> None:
-    report = made_from(source, tmp_path / "out", configs=("full",))
-    drawable = {*report.types, *report.not_generated}
-    assert drawable == {kind.code for kind in taxonomy.types() if kind.static} and len(drawable) == 16
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"types": ("CD_AB_pref",)}, "CD_AB_pref is for measuring only"),
-        ({"types": ("CD", "CD_swap"), "counterbalance": True}, "makes the rows of CD_swap itself"),
-        ({"types": ("action",), "counterbalance": True}, "no reward type of the core is drawn"),
-        ({"types": ("ofers",)}, "did you mean offers"),
-    ],
-)
-def test_wishes_that_cannot_be_are_one_line(
-    source: Path, tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    refuses(message, made_from, source, tmp_path / "out", **changes)
-    assert list(tmp_path.iterdir()) == []

@@ -31,12 +31,9 @@ def german(body: dict[str, Any]) -> str:
     match = re.search(r"<(TEXT-\w+)>\n(.*)\n</\1>", asked, re.DOTALL)
     assert match is not None and "in German" in system
     text = match.group(2)
-    if text == STUBBORN:
-        said = text
-    elif len(body["messages"]) > 2:  # it was refused and is asked again
-        said = f"Bitte: {text}"
-    else:
-        said = "" if "Valdorf" in text else f"Bitte: {text}"
+    said = text if text == STUBBORN else f"Bitte: {text}"
+    if "Valdorf" in text and len(body["messages"]) <= 2:  # asked again, after a refusal, it answers
+        said = ""
     if '"value_map"' not in system:
         return said
     values = [v for v in re.findall(r"^- (.*)$", asked.partition("<TEXT-")[0], re.M) if v.isalpha()]
@@ -58,33 +55,24 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("german")
+    asked = []
     with LoopbackServer(german) as server:
-        api.build(
-            place / "one",
-            profile="bundled",
-            types=TYPES,
-            generator=[f"{code}=openai:tiny@{server.url}" for code in TYPES],
-            store=place / "store.jsonl",
-        )
-        asked = server.count
-        api.build(
-            place / "two",
-            profile="bundled",
-            types=TYPES,
-            generator=[f"{code}=openai:tiny@{server.url}" for code in TYPES],
-            store=place / "store.jsonl",
-        )
-        assert server.count == asked > 73, "the second build asks nothing: its answers are in the store"
+        named = [f"{code}=openai:tiny@{server.url}" for code in TYPES]
+        options: dict[str, Any] = {
+            "profile": "bundled",
+            "types": TYPES,
+            "generator": named,
+            "store": place / "store.jsonl",
+        }
+        for name in ("one", "two"):
+            api.build(place / name, **options)
+            asked.append(server.count)
+    assert asked[0] == asked[1] > 73, "the second build asks nothing: its answers are in the store"
     return place
 
 
-def report(folder: Path) -> dict[str, Json]:
-    found: dict[str, Json] = msgspec.json.decode((folder / marker.BUILD).read_bytes())
-    return found
-
-
 def test_texts_are_accepted_or_refused_with_a_reason(built: Path) -> None:
-    said = report(built / "one")
+    said: dict[str, Json] = msgspec.json.decode((built / "one" / marker.BUILD).read_bytes())
     kept, full = (said["generators"][code] for code in TYPES)
     assert kept["generator"] == full["generator"] == "tiny@v1"
     assert (kept["asked"], kept["answered"], kept["missing"]) == (73, 72, {"refused: unchanged": 1})

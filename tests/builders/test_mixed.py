@@ -10,16 +10,19 @@ from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
+from robustbench_tc.audits.invariants.base import is_for, verdict_on
 from robustbench_tc.builders.build import BuildSpec, factorial, prepare, select_types
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text
 from robustbench_tc.builders.perturb.facts import facts
-from robustbench_tc.builders.perturb.mixed import DESIGN, kind_of
+from robustbench_tc.builders.perturb.mixed import DESIGN, mixture
 from robustbench_tc.builders.steps import TYPE_CODE, steps
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Change, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from ..refusals import refuses
+from .perturb import cases
+from .perturb.planted import defects_of
 from .perturb.strategies import rewritten, samples
 
 MIXED = [kind.code for kind in taxonomy.types("all") if kind.pack == "mixed"]
@@ -28,11 +31,6 @@ POOL = [
     Tool("lend", "Lends a boat.", {"type": "object", "properties": {"boat": {"type": "string"}}}),
     Tool("send", "Sends a net.", {"type": "object", "properties": {"net": {"type": "string"}}}),
 ]
-
-
-def golden(code: str) -> tuple[Sample, Sample]:
-    (case,) = REGISTRY[code].golden
-    return cases.CLEAN[case.clean], cases.row_of(REGISTRY[code], case)
 
 
 def test_the_default_design_and_the_factorial_one() -> None:
@@ -98,10 +96,10 @@ def test_a_mixture_that_no_module_states_comes_into_being_by_its_name(code: str)
     for row in rows:
         anchor = clean[row.clean_id]
         assert unit.check(anchor, row) == [] and self_check(row, anchor) is None
-        said = {n: one.verdict(row, anchor) for n, one in INVARIANTS.items() if one.of_type(code)}
+        said = {n: verdict_on(one, row, anchor) for n, one in INVARIANTS.items() if is_for(one, code)}
         assert not {name: words for name, words in said.items() if words}
-    for defect in (unit.spoiled(anchor, row), unit.spoiled_otherwise(anchor, row)):
-        assert unit.check(anchor, defect)
+    for defect in defects_of(code):
+        assert unit.check(anchor, defect.plant(anchor, row))
 
 
 def test_a_mixed_type_is_of_no_component() -> None:
@@ -113,7 +111,7 @@ def test_a_mixed_type_is_of_no_component() -> None:
 
 @pytest.mark.parametrize("code", MIXED)
 def test_a_row_is_taken_apart_into_the_rows_of_its_parts(code: str) -> None:
-    clean, row = golden(code)
+    clean, row = cases.pair(code)
     found = steps(row, clean)
     parts = taxonomy.parts(code)
     assert tuple(after.type_code for _, after in found) == parts
@@ -148,7 +146,7 @@ def test_any_sample_is_taken_apart_again_or_skipped_for_a_reason_of_a_part(
 
 
 def test_a_part_that_did_something_else_is_named() -> None:
-    clean, row = golden("mix__realistic_typos__CD")
+    clean, row = cases.pair("mix__realistic_typos__CD")
     dearer = tuple(
         msgspec.structs.replace(t, description=t.description.replace("$0.002", "$0.020")) for t in row.tools
     )
@@ -160,7 +158,7 @@ def test_a_part_that_did_something_else_is_named() -> None:
     )
     spoiled = msgspec.structs.replace(row, tools=dearer, changes=changes)
     (wrong,) = REGISTRY[row.type_code].check(clean, spoiled)
-    assert wrong == "CD: reserve is not better by a factor of 4"
+    assert wrong == "CD: reserve_Budget is not worse than the gold by a factor of 4, 5, 6, 8, 10"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +172,7 @@ def test_a_part_that_did_something_else_is_named() -> None:
     ],
 )
 def test_other_mixtures_are_taken_apart_too(parts: tuple[str, ...], sample: str) -> None:
-    unit = kind_of(parts, 799, Rows(paper=0, bundled=0), ())()
+    unit = mixture(parts, order=799, rows=Rows(paper=0, bundled=0))
     clean = cases.CLEAN[sample]
     empty = {"type": "object", "properties": {}}
     new = [
@@ -188,17 +186,8 @@ def test_other_mixtures_are_taken_apart_too(parts: tuple[str, ...], sample: str)
     row = unit.perturb(clean, random.Random(3), Context(texts, {clean.source: POOL}))
     assert unit.check(clean, row) == []
     assert [after.type_code for _, after in steps(row, clean)] == list(parts)
-    for check, defect in ((unit.caught_by, unit.spoiled), (unit.otherwise_caught_by, unit.spoiled_otherwise)):
-        assert unit.check(clean, defect(clean, row)), check
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [("CD",), ("CD", "TD"), ("CD", "realistic_typos"), ("realistic_typos", "same_name_A", "same_name_B")],
-)
-def test_parts_are_of_different_components_in_their_order(parts: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="one type for each of two components or more, in their order"):
-        kind_of(parts, 799, Rows(paper=0, bundled=0), ())
+    for check, plant in defects_of(unit.code):
+        assert unit.check(clean, plant(clean, row)), check
 
 
 @pytest.mark.parametrize(
@@ -218,7 +207,7 @@ def test_parts_are_of_different_components_in_their_order(parts: tuple[str, ...]
     ],
 )
 def test_a_diff_that_leads_nowhere_is_refused_in_words(changed: tuple[Change, ...]) -> None:
-    clean, row = golden("mix__realistic_typos__CD")
+    clean, row = cases.pair("mix__realistic_typos__CD")
     (wrong,) = REGISTRY[row.type_code].check(clean, msgspec.structs.replace(row, changes=changed))
     assert wrong
 
@@ -242,7 +231,7 @@ HOSTILE = st.one_of(
 def test_a_hostile_diff_is_refused_in_words(
     at: int, path: str, before: object, after: object, place: int | None
 ) -> None:
-    clean, row = golden(ALL)
+    clean, row = cases.pair(ALL)
     changes = (*row.changes[:at], Change(path, before, after, place), *row.changes[at:])
     for spoiled in (changes, (*row.changes[:at], Change(path, before, after, place), *row.changes[at + 1 :])):
         found = REGISTRY[ALL].check(clean, msgspec.structs.replace(row, changes=spoiled))

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -59,22 +60,28 @@ def request(line: dict[str, Any]) -> TextRequest:
     )
 
 
-def write(folder: Path, lines: list[dict[str, Any]] = LINES) -> Path:
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / "generations.jsonl").write_text(text)
+def write(
+    folder: Path,
+    lines: list[dict[str, Any]] = LINES,
+    serving: Iterable[tuple[str, dict[str, Any], bool]] = (),
+) -> tuple[Path, Path]:
+    """A folder of answers and judgments, and the same packed. `serving`: sample, tool, if it could serve."""
     judged = [{**line, "score": 4, "reason": "vague"} for line in lines if line["kind"] != "redundant"]
-    (folder / "judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in judged))
-    return folder
+    files = {"generations": lines, "judgments": judged}
+    if serving:
+        files["redundant_judgments"] = [
+            {"clean_id": i, "tool": t["name"], "description": t["description"], "serves": s}
+            | {"reason": "why" if s else ""}
+            for i, t, s in serving
+        ]
+    for name, found in files.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found))
+    (folder / "packed.gz").write_bytes(pack(folder))
+    return folder, folder / "packed.gz"
 
 
-def serve(folder: Path, *tools: tuple[str, str, str, bool]) -> Path:
-    """`redundant_judgments.jsonl`: sample, name, description, whether it could serve."""
-    found = [
-        {"clean_id": i, "tool": n, "description": d, "serves": s, "reason": "why" if s else ""}
-        for i, n, d, s in tools
-    ]
-    (folder / "redundant_judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found))
-    return folder
+def jsonl(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @given(st.text("abc x", max_size=30), st.text("abc x", max_size=30))
@@ -100,21 +107,19 @@ def test_edits_name_something_to_verify(after: str) -> None:
 
 
 def test_a_packed_folder_answers_like_the_folder(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    (tmp_path / "packed.jsonl.gz").write_bytes(pack(folder))
-    for path in (folder, folder / "generations.jsonl", folder / "packed.jsonl.gz"):
+    folder, packed = write(tmp_path)
+    for path in (folder, folder / "generations.jsonl", packed):
         (book,) = from_path(path)
         for line in LINES:
             assert line["output"] in list(book.answers(request(line)))
-    assert load_judgments(folder) == load_judgments(folder / "packed.jsonl.gz")
+    assert load_judgments(folder) == load_judgments(packed)
     assert pack(folder) == pack(folder)
 
 
 def test_whether_a_new_tool_serves_is_kept_for_the_sample_and_what_the_tool_does(tmp_path: Path) -> None:
     name, description = str(TOLL["name"]), str(TOLL["description"])
-    folder = serve(write(tmp_path), ("a", name, description, True), ("b", name, description, False))
-    (tmp_path / "packed.gz").write_bytes(pack(folder))
-    for path in (folder, tmp_path / "packed.gz"):
+    folder, packed = write(tmp_path, serving=[("a", TOLL, True), ("b", TOLL, False)])
+    for path in (folder, packed):
         found = load_served(path)
         assert {served.reason for served in found.values()} == {"why", ""}
         assert found[tool_hash("a", name, description)].serves
@@ -123,45 +128,40 @@ def test_whether_a_new_tool_serves_is_kept_for_the_sample_and_what_the_tool_does
             assert said == description or tool_hash("b", name, said) not in found
         assert tool_hash("a", name, "The toll of two passes.") not in found
         assert tool_hash("c", name, description) not in found
-    assert b"open" not in gzip.decompress((tmp_path / "packed.gz").read_bytes()).splitlines()[-1]
+    assert b"open" not in gzip.decompress(packed.read_bytes()).splitlines()[-1]
     assert load_served(folder / "generations.jsonl") == {}
 
 
 def test_a_judgment_of_a_tool_that_nobody_wrote_is_named(tmp_path: Path) -> None:
-    folder = serve(
-        write(tmp_path), ("a", str(TOLL["name"]), str(TOLL["description"]), False), ("a", "x", "y", False)
-    )
-    refuses(r"line 2: no answer in generations\.jsonl wrote tool 'x'", load_served, folder)
+    write(tmp_path, serving=[("a", TOLL, False)])
+    with (tmp_path / "redundant_judgments.jsonl").open("a") as file:
+        file.write('{"clean_id": "a", "tool": "x", "description": "y", "serves": false, "reason": ""}')
+    refuses(r"line 2: no answer in generations\.jsonl wrote tool 'x'", load_served, tmp_path)
 
 
 def test_new_tools_are_for_the_samples_that_their_judgments_name(tmp_path: Path) -> None:
-    name, description = str(TOLL["name"]), str(TOLL["description"])
     other = {**TOLL, "name": "pass.height", "description": "How high a pass is."}
     lost = {**LOST, "output": [TOLL, other]}
-    folder = serve(write(tmp_path, [lost]), ("a", name, description, True), ("b", name, description, False))
-    (tmp_path / "packed.gz").write_bytes(pack(folder))
-    for path in (folder, tmp_path / "packed.gz"):
+    for path in write(tmp_path, [lost], [("a", TOLL, True), ("b", TOLL, False)]):
         (book,) = from_path(path)
         given = {s: list(book.answers(request({**lost, "clean_id": s}))) for s in ("a", "b", "c")}
         assert given == {"a": [[other]], "b": [[TOLL, other]], "c": []}
 
 
 def test_new_tools_for_no_sample_are_refused(tmp_path: Path) -> None:
-    refuses(
-        r"'pass\.state' are for no sample: give their lines a `clean_id`", from_path, write(tmp_path, [LOST])
-    )
+    write(tmp_path, [LOST])
+    refuses(r"'pass\.state' are for no sample: give their lines a `clean_id`", from_path, tmp_path)
 
 
 def test_edits_made_in_another_text_are_no_answer(tmp_path: Path) -> None:
-    (tmp_path / "packed.gz").write_bytes(pack(write(tmp_path)))
-    (book,) = from_path(tmp_path / "packed.gz")
+    (book,) = from_path(write(tmp_path)[1])
     spaced = TextRequest(kind="realistic_typos", input="Is  the pass open?")
     assert spaced.key == request(LINES[0]).key
     assert list(book.answers(spaced)) == []
 
 
 def test_white_space_and_a_full_stop_do_not_matter(tmp_path: Path) -> None:
-    (book,) = from_path(write(tmp_path))
+    (book,) = from_path(write(tmp_path)[0])
     odd = TextRequest(kind="paraphrase_tool_description", tool="pass.state", input=" State\n of a  pass ")
     assert list(book.answers(odd)) == ["Tells the state of a pass."]
 
@@ -194,8 +194,7 @@ def test_the_starter_samples_texts_ship_with_their_label() -> None:
     assert [book.label for book in shipped(bundled=True)] == ["hand-written", "recorded"]
     assert [book.label for book in shipped()] == ["recorded", "hand-written"]
     judgments = load_judgments()
-    lines = (HAND_WRITTEN / "judgments.jsonl").read_text().splitlines()
-    for each in map(json.loads, lines):
+    for each in jsonl(HAND_WRITTEN / "judgments.jsonl"):
         found = judgments[judgment_address(request(each), each["output"])]
         assert (found.score, found.reason, found.judge) == (each["score"], each["reason"], "hand-written")
 
@@ -205,7 +204,7 @@ def test_the_starter_samples_texts_ship_with_their_label() -> None:
 
 @pytest.fixture(scope="module")
 def real(shared: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (shared / "recorded" / "generations.jsonl").read_text().splitlines()]
+    return jsonl(shared / "recorded" / "generations.jsonl")
 
 
 def test_every_recorded_answer_ships_and_comes_back_exactly(real: list[dict[str, Any]]) -> None:
@@ -228,10 +227,8 @@ def asked(line: dict[str, Any]) -> TextRequest:
 def test_the_one_new_tool_in_doubt_is_not_given_to_its_sample(
     shared: Path, real: list[dict[str, Any]]
 ) -> None:
-    lines = (shared / "recorded" / "redundant_judgments.jsonl").read_text().splitlines()
-    doubted = [line for line in map(json.loads, lines) if line["serves"]]
+    (doubt,) = [one for one in jsonl(shared / "recorded" / "redundant_judgments.jsonl") if one["serves"]]
     book = next(book for book in shipped() if book.label == "recorded")
-    (doubt,) = doubted
     (wrote,) = (
         line
         for line in real
@@ -243,16 +240,14 @@ def test_the_one_new_tool_in_doubt_is_not_given_to_its_sample(
 
 def test_every_judgment_ships(shared: Path) -> None:
     judgments = load_judgments()
-    lines = (shared / "recorded" / "judgments.jsonl").read_text().splitlines()
-    for each in map(json.loads, lines):
+    for each in jsonl(shared / "recorded" / "judgments.jsonl"):
         found = judgments[judgment_address(request(each), each["output"])]
         assert (found.kind, found.score, found.reason) == (each["kind"], each["score"], each["reason"])
 
 
 def test_every_judgment_of_a_new_tool_ships(shared: Path) -> None:
-    served = load_served()
-    lines = (shared / "recorded" / "redundant_judgments.jsonl").read_text().splitlines()
-    for each in map(json.loads, lines):
+    served, lines = load_served(), jsonl(shared / "recorded" / "redundant_judgments.jsonl")
+    for each in lines:
         found = served[tool_hash(each["clean_id"], each["tool"], each["description"])]
         assert (found.serves, found.reason, found.judge) == (each["serves"], each["reason"], "recorded")
     assert sum(found.judge == "recorded" for found in served.values()) == len(lines)
@@ -262,6 +257,7 @@ def test_what_ships_is_what_the_script_packs(shared: Path) -> None:
     packed = pack(shared / "recorded")
     assert packed == pack(shared / "recorded")
     assert gzip.decompress(packed) == gzip.decompress(SHIPPED.read_bytes())
+    assert SHIPPED.stat().st_size < 500_000
 
 
 def test_no_upstream_query_stands_in_what_ships(real: list[dict[str, Any]]) -> None:
@@ -277,7 +273,3 @@ def test_recorded_typing_errors_touch_no_digit(real: list[dict[str, Any]]) -> No
         if line["kind"] == "realistic_typos":
             assert not lost_digits(line["input"], line["output"])
             assert all(old or not line["input"] for _, old, _ in edits_between(line["input"], line["output"]))
-
-
-def test_the_packed_file_is_small() -> None:
-    assert SHIPPED.stat().st_size < 500_000

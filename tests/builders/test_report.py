@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.report import Tally
 from robustbench_tc.schema import Change
 
 from ..conftest import Done
+from .perturb import cases
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,10 @@ def test_lengths_are_those_of_rewritten_texts(change: Change, measured: list[flo
     assert tally.rows == {"query_paraphrase": {"bfcl_v3": 1}}
 
 
-def test_the_last_line_loads_a_config_that_was_built(rbtc: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_build_says_what_it_left_out_and_how_to_load_a_config(
+    rbtc: Callable[..., Done], tmp_path: Path
+) -> None:
     out = tmp_path / "one"
     done = rbtc("build", "--profile", "bundled", "--types", "transient_timeout", "--out", str(out))
     assert 'load_dataset("one", "transient_timeout", split="test")' in done.err
-
-
-def test_records_that_are_left_out_are_counted_aloud(rbtc: Callable[..., Done], tmp_path: Path) -> None:
-    done = rbtc(
-        "build", "--profile", "bundled", "--types", "transient_timeout", "--out", str(tmp_path / "out")
-    )
     assert "records left out: no_label 1 (each one in known_issues)" in done.out

@@ -227,9 +227,7 @@ def rewritten(body: Any) -> str:
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     folder = tmp_path / "rlla"
-    made.write_parquet(folder / "train.parquet", [made.ferry_row(n) for n in range(60)])
-    made.write_parquet(folder / "test.parquet", [made.ferry_row(1_000)])
-    return folder
+    return made.write(folder, [made.ferry_row(n) for n in range(60)], [made.ferry_row(1_000)])
 
 
 @pytest.fixture(autouse=True)

@@ -52,9 +52,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train += [
         (made.system(made.LIBRARY, made.FERRY), question, made.reply(f"{n} o'clock.")) for n in range(12)
     ]
-    made.write_parquet(folder / "train.parquet", train)
-    made.write_parquet(folder / "test.parquet", [made.ferry_row(1_000 + n) for n in range(5)])
-    return folder
+    return made.write(folder, train, [made.ferry_row(1_000 + n) for n in range(5)])
 
 
 def writers() -> dict[str, Generator]:
@@ -235,9 +233,7 @@ def test_another_seed_moves_draws_but_no_clean_row(source: Path, tmp_path: Path)
 
 
 def test_rows_do_not_influence_each_other(source: Path, tmp_path: Path) -> None:
-    some = tmp_path / "some"
-    made.write_parquet(some / "train.parquet", [made.ferry_row(n) for n in range(5)])
-    made.write_parquet(some / "test.parquet", [made.ferry_row(1_000)])
+    some = made.write(tmp_path / "some", [made.ferry_row(n) for n in range(5)], [made.ferry_row(1_000)])
     made_from(source, tmp_path / "all", configs=("full",))
     made_from(some, tmp_path / "few", configs=("full",))
     few, every = (
@@ -273,8 +269,7 @@ def test_chi_square_tails_are_the_tabulated_ones() -> None:
 
 
 def test_first_draws_of_many_rows_are_uniform_over_all_sixteen_types(tmp_path: Path) -> None:
-    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(n) for n in range(800)])
-    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
+    made.write(tmp_path, [made.ferry_row(n) for n in range(800)], [made.ferry_row(9_000)])
     report = made_from(tmp_path, tmp_path / "out", configs=("full",), generators=writers())
     assert sum(report.drawn.values()) == 800 and set(report.drawn) == set(STATIC)
     assert report.uniform["dof"] == 15 and report.uniform["p"] > 0.001
@@ -322,8 +317,7 @@ def test_distractors_of_other_rows_bring_their_parameters_in_upstreams_words(tmp
     host = {"host": {"description": "Which one.", "type": "string", "default": ""}}
     alone = made.system(made.NO_ARGUMENTS | {"parameters": host}), made.user("Is the ferry service up now?")
     gold = made.gold(("ping", {"host": "ferry"}))  # a call without arguments would fit any tool
-    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1), (*alone, gold)])
-    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
+    made.write(tmp_path, [made.ferry_row(1), (*alone, gold)], [made.ferry_row(9_000)])
     made_from(tmp_path, tmp_path / "out", configs=("full",), types=("same_name_C",))
     text = rows(tmp_path / "out", "full")[1]["prompt"][0]["content"]
     lent = [json.dumps(tool["parameters"]) for tool in (made.FERRY, made.MUSHROOM, made.LIBRARY)]
@@ -420,8 +414,7 @@ def asked_for(parameters: dict[str, str]) -> made.Row:
 def test_a_row_that_cannot_be_trained_on_is_dropped(
     row: made.Row, checks: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
-    made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1), row])
-    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
+    made.write(tmp_path, [made.ferry_row(1), row], [made.ferry_row(9_000)])
     judge = msgspec.structs.replace(CHECKS, **checks)
     report = made_from(tmp_path, tmp_path / "out", configs=("full",), checks=judge)
     assert report.dropped["train"] == {reason: 1}
@@ -444,6 +437,10 @@ def test_a_row_that_cannot_be_trained_on_is_dropped(
         ({"copies": 17}, "--copies 17"),
         ({"retry_probability": 2.0}, "--retry-probability"),
         ({"retry_position": 0}, "--retry-position 0"),
+        ({"types": ("CD_AB_pref",)}, "CD_AB_pref is for measuring only"),
+        ({"types": ("CD", "CD_swap"), "counterbalance": True}, "makes the rows of CD_swap itself"),
+        ({"types": ("action",), "counterbalance": True}, "no reward type of the core is drawn"),
+        ({"types": ("ofers",)}, "did you mean offers"),
     ],
 )
 def test_bad_wishes_are_one_line_and_leave_nothing(
@@ -454,27 +451,15 @@ def test_bad_wishes_are_one_line_and_leave_nothing(
 
 
 def test_a_source_without_a_usable_row_is_an_error(tmp_path: Path) -> None:
-    made.write_parquet(tmp_path / "train.parquet", [("no tools", "hi", made.reply())])
-    made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(1)])
+    made.write(tmp_path, [("no tools", "hi", made.reply())], [made.ferry_row(1)])
     refuses(r"no row can serve \(tools_not_parsed 1\)", made_from, tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_verdict_against_a_renamed_gold_ends_the_build(source: Path, tmp_path: Path) -> None:
-    seen: set[str] = set()
-
-    def strict(gold: str) -> bool:
-        seen.add(gold)
-        return "findFerTim" not in gold
-
-    refuses(
-        "renamed gold",
-        made_from,
-        source,
-        tmp_path / "out",
-        types=("CD_AB",),
-        checks=Checks(earns_maximum=strict),
-    )
+    seen = list[str]()
+    strict = Checks(earns_maximum=lambda gold: bool(seen.append(gold) or "findFerTim" not in gold))
+    refuses("renamed gold", made_from, source, tmp_path / "out", types=("CD_AB",), checks=strict)
     assert any("findFerryTimes" in gold for gold in seen)
 
 

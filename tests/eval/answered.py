@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, record
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.score import scoring_tools
 from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.schema import Call, Prediction
 
-from .small import prediction
+from . import small
 
 
 def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
@@ -37,7 +36,7 @@ def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
                 text = "I am sorry, but I cannot help with this request."
             elif turn % 6 == 5:
                 text = f"<think>{'First I look at the tools. ' * 40}</think>\n{text}"
-            yield prediction(
+            yield small.prediction(
                 row,
                 model="by-rule",
                 repeat=repeat,
@@ -50,15 +49,8 @@ def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
 def run(path: Path, release: Path, repeats: int = 1) -> record.RunFolder:
     """A run folder over the release with `answers` as its predictions, not scored yet."""
     data = inputs.load_samples(str(release))
-    settings = record.Settings(
-        fingerprint=data.fingerprint(),
-        model="by-rule",
-        mode="prompt",
-        backend="import",
-        decoding={},
-        prompt_version="1",
-        selection=Selection(),
-        repeat=repeats,
+    settings = small.settings(
+        fingerprint=data.fingerprint(), model="by-rule", backend="import", repeat=repeats
     )
     folder = record.start(path, data, settings, len(data.rows) * repeats)
     predictions.write(folder.answers_path, answers(data, repeats))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ..browsing import chromium
+from ..loopback import LoopbackServer, reply
 from . import small
 
 
@@ -14,6 +15,13 @@ from . import small
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small release with every rule type; nobody changes it."""
     return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    """A model that makes the same call, whatever it is asked."""
+    with LoopbackServer(lambda body: reply("[ping(a=1)]")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

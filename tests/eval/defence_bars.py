@@ -2,19 +2,21 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 
 from benchmarks.defences import line
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import defend, inputs
-from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.defend.chain import Defence, budget, reply, shown
+from robustbench_tc.eval.defend.chain import Chain, Request, Said, Scene, budget, reply, shown
 from robustbench_tc.eval.inputs import Dataset
-from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.schema import Sample
+
+from . import small
 
 FREE = (
     "dedupe", "namespace", "namespace:prefix", "namespace:first", "offers", "hint", "clarify", "spotlight",
@@ -23,6 +25,17 @@ FREE = (
 
 ASKING = ("namespace:error", "schema", "retry", "vote:3")
 CHAINS = 2_000
+
+
+def driven(chain: Chain, scene: Scene, answers: Iterable[Answer]) -> tuple[Said, list[Request]]:
+    """A pass with these replies of a model, in order: what it ends with, and the requests that it took."""
+    steps, given, requests = reply(chain, scene), iter(answers), list[Request]()
+    try:
+        requests.append(next(steps))
+        while True:
+            requests.append(steps.send(next(given)))
+    except StopIteration as end:
+        return end.value, requests
 
 
 def kept_gold(data: Dataset) -> tuple[Counter[str], Counter[str]]:
@@ -84,17 +97,8 @@ def _chains(data: Dataset) -> tuple[int, int]:
     return within, composed
 
 
-def _requests(row: Sample, chain: tuple[Defence, ...], rng: random.Random) -> int:
-    settings = Settings(
-        fingerprint="", model="m", mode="prompt", backend="test", decoding={}, prompt_version="",
-        selection=Selection(), repeat=1, defend=defend.names(chain),
-    )  # fmt: skip
+def _requests(row: Sample, chain: Chain, rng: random.Random) -> int:
+    settings = small.settings(defend=defend.names(chain))
     texts = ("", "no", "[nothing()]", *(f"[{tool.name}()]" for tool in row.tools[:3]))
-    steps, asked = reply(chain, Scripted(row, settings).scene()), 0
-    try:
-        next(steps)
-        while True:
-            asked += 1
-            steps.send(Answer(id=row.id, repeat=0, number=1, status="ok", text=rng.choice(texts)))
-    except StopIteration:
-        return asked
+    answers = (Answer(id=row.id, repeat=0, number=1, status="ok", text=rng.choice(texts)) for _ in count())
+    return len(driven(chain, Scripted(row, settings).scene(), answers)[1])

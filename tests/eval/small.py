@@ -12,7 +12,6 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.plain import published
 from robustbench_tc.eval import inputs, predictions, record, verdicts
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Prediction, Sample, Tool
 
 from ..known import OUTPUT_FORMATS
@@ -137,6 +136,12 @@ def prediction(row: Sample, **fields: Any) -> Prediction:
     return Prediction(**{name: getattr(row, name) for name in ASKED}, **{**plain, **fields})
 
 
+def settings(**changes: Any) -> record.Settings:
+    """What a run's answers depend on, of the model `m` in prompt mode unless `changes` say otherwise."""
+    plain: dict[str, Any] = {"fingerprint": "f", "model": "m", "mode": "prompt", "backend": "openai"}
+    return record.Settings(**(plain | {"decoding": {}, "prompt_version": "1"} | changes))
+
+
 def write(folder: Path, found: Iterable[Sample]) -> Path:
     """A release folder with these rows."""
     by_type: dict[str, list[Sample]] = {}
@@ -158,20 +163,12 @@ def rows_of(folder: Path, codes: Sequence[str], **spec: Any) -> tuple[Sample, ..
 
 
 def scored_run(
-    path: Path, release: Path, model: str, reply: Callable[[Sample], Mapping[str, Any]], **settings: Any
+    path: Path, release: Path, model: str, reply: Callable[[Sample], Mapping[str, Any]], **changes: Any
 ) -> Path:
     """A scored run folder over a release, written by the harness; `reply`: fields of a row's prediction."""
     data = inputs.load_samples(str(release))
-    made = record.Settings(
-        fingerprint=data.fingerprint(),
-        model=model,
-        mode="prompt",
-        backend="import",
-        selection=Selection(),
-        repeat=1,
-        **{"decoding": {}, "prompt_version": "1", **settings},
-    )
-    folder = record.start(path, data, made, len(data.rows))
+    given = {"fingerprint": data.fingerprint(), "model": model, "backend": "import"} | changes
+    folder = record.start(path, data, settings(**given), len(data.rows))
     hashes = data.hashes
     found = [
         prediction(row, **{"model": model, "sample_hash": hashes[row.id], **reply(row)}) for row in data.rows

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval.record import FORMAT
 from robustbench_tc.eval.stats import runs
+from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.packs import Given
 from robustbench_tc.eval.stats.significance import paired_p
 from robustbench_tc.eval.stats.summary import summarise
@@ -61,7 +62,7 @@ def coin(seed: int, right: float = 0.7, kept: float = 0.8) -> Verdict:
     return lambda clean_id, code: verdicts[clean_id, code]
 
 
-def counted(run: Path | runs.Run, subset: runs.Subset = "all") -> runs.Outcomes:
+def counted(run: Path | runs.Run, subset: runs.Subset = "all") -> Outcomes:
     """The counts of one run."""
     return runs.align([run if isinstance(run, runs.Run) else runs.read(run)], subset=subset)[0]
 

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
-from robustbench_tc.eval import inputs, prompts, record, wire
+from robustbench_tc.eval import inputs, prompts, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.decision import _LOOKED_AT, DECISIONS, _of_words
@@ -23,6 +21,8 @@ from robustbench_tc.eval.stats.packs import Table, abstention, tables
 from robustbench_tc.schema import Json, Prediction, Sample, content_hash
 from robustbench_tc.sql.query import Inputs, query
 
+from ..builders.perturb import cases
+from . import small
 from .small import prediction
 from .synthetic_runs import pack_input
 
@@ -79,16 +79,7 @@ def test_the_words_of_other_rows_and_their_keys_stay() -> None:
     assert prompts.prompt_version() == "2-d670f8ec"
     assert prompts.wording(TABLE) is None
     assert prompts.wording(row_of("call_due")) == prompts.open_version()
-    settings = record.Settings(
-        fingerprint="f",
-        model="m",
-        mode="fc",
-        backend="openai",
-        decoding={},
-        prompt_version="1",
-        selection=Selection(),
-        repeat=1,
-    )
+    settings = small.settings(mode="fc")
     assert settings.key("a", 0, 1) == settings.key("a", 0, 1, None)
     assert settings.key("a", 0, 1) != settings.key("a", 0, 1, prompts.open_version())
 
@@ -244,8 +235,7 @@ def headline(found: dict[str, Table]) -> float:
 def test_balanced_decision_accuracy_of_the_agents(
     release: Path, tmp_path: Path, name: str, mode: str, balanced: float
 ) -> None:
-    done = api.evaluate(str(release), agent=name, mode=mode, out=tmp_path / "run")
-    assert done.unexpected == []
+    assert api.evaluate(str(release), agent=name, mode=mode, out=tmp_path / "run").unexpected == []
     assert headline(measured(tmp_path / "run")) == balanced
     mart = query("abstention", Inputs(runs=(str(tmp_path / "run"),))).to_pylist()
     assert {row["balanced_accuracy"] for row in mart} == {balanced}

@@ -14,7 +14,6 @@ import pytest
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import agents, inputs, predictions, wire
 from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, is_right
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
@@ -118,16 +117,7 @@ def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sampl
 
 @cache
 def settings_of(mode: Mode) -> Settings:
-    return Settings(
-        fingerprint="",
-        model="agent",
-        mode=mode,
-        backend="",
-        decoding={},
-        prompt_version="",
-        selection=Selection(),
-        repeat=1,
-    )
+    return small.settings(mode=mode, model="agent")
 
 
 def by_type(rows: Sequence[Sample], found: Sequence[Verdict]) -> dict[str, float]:

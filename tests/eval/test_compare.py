@@ -1,17 +1,25 @@
 """Is B better than A: paired over common rows, never with the paper, and nothing left out in silence."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from robustbench_tc import taxonomy
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.cli import _console
+from robustbench_tc.eval import prompts
 from robustbench_tc.eval.stats import failures, paired, runs
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.compare import Comparison, beside_paper, compare_runs
+from robustbench_tc.eval.stats.failures import replies
+from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.summary import summarise
 
+from ..conftest import Rbtc
 from ..refusals import refuses
+from . import small
 from .synthetic_runs import Verdict, clean_ids, coin, mcnemar_p, pairs, write_run
 
 
@@ -83,7 +91,7 @@ def test_delta_differences_are_those_of_the_tables(weak: runs.Run, strong: runs.
     a, b = runs.align([weak, strong])
     codes = [t.code for t in taxonomy.types() if t.component == "reward"]
 
-    def delta(outcomes: runs.Outcomes) -> float:
+    def delta(outcomes: Outcomes) -> float:
         clean, n = outcomes.counts()["clean"].of
         counts = np.array([outcomes.counts()[code].of for code in codes])
         return clean / n - float(counts[:, 0].sum() / counts[:, 1].sum())
@@ -187,9 +195,7 @@ def test_different_numbers_of_repeats_are_put_on_one_scale(folder: Path) -> None
     assert (pair.only_a, pair.only_b) == (120, 0)
 
 
-def test_other_datasets_and_strangers_are_refused(folder: Path, weak: runs.Run) -> None:
-    other = runs.read(write_run(folder / "other", coin(3), fingerprint="e" * 32))
-    refuses("different datasets", compare_runs, weak, other)
+def test_runs_that_share_no_row_are_refused(folder: Path) -> None:
     half = [pair for pair in pairs(clean_ids()) if pair[1] == "CD"]
     cd_only = runs.read(write_run(folder / "cd", coin(3), half))
     td_only = runs.read(write_run(folder / "td", coin(3), [(c, "TD") for c, _ in half]))
@@ -258,7 +264,7 @@ def test_a_row_without_an_answer_says_so(tmp_path: Path) -> None:
 def test_flips_of_repeats_are_counted_in_answers_and_rounded() -> None:
     """Three rows of which b gets one of two repeats right and a none: one and a half answers."""
     first, second = (
-        runs.Outcomes(
+        Outcomes(
             clean_ids=("x", "y", "z"), types=("clean", "CD"), repeats=2, n=two,
             correct=right, missing=none, pairs=none, kept=none, lost=none, gained=none, unmet=none,
         )
@@ -273,7 +279,7 @@ def test_a_difference_of_two_gaps_reaches_two() -> None:
     """a loses everything and b gains everything: their Δ are 1 and −1."""
     none = np.zeros((9, 2), np.int64)
     first, second = (
-        runs.Outcomes(
+        Outcomes(
             clean_ids=tuple("abcdefghi"), types=("clean", "CD"), repeats=1, n=np.ones((9, 2), np.int64),
             correct=np.array([right] * 9), missing=none, pairs=none, kept=none, lost=none, gained=none,
             unmet=none,
@@ -283,3 +289,167 @@ def test_a_difference_of_two_gaps_reaches_two() -> None:
     found = paired.compare_delta_lines(first, second, {"CD": ["CD"]})["CD"]
     assert (found.a, found.b, found.difference.value, found.difference.high) == (1.0, -1.0, 2.0, 2.0)
     assert 1 < found.difference.low < 2
+
+
+# --- the commands -------------------------------------------------------------------------------------
+
+
+pytestmark = pytest.mark.usefixtures("new_folder")
+
+
+@pytest.fixture
+def two(weak: runs.Run, strong: runs.Run) -> tuple[str, str]:
+    return weak.path, strong.path
+
+
+def test_compare_prints_a_verdict_and_json_holds_the_same(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    shown = rbtc("compare", *two)
+    assert shown.code == 0
+    assert "strong is better than weak on perturbed rows" in shown.out
+    found = json.loads(rbtc("compare", *two, "--json").out)
+    assert found["overall"]["perturbed"]["n"] == 3817
+    assert found["paper"] == []
+
+
+def test_a_run_stands_beside_a_model_of_the_paper(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    shown = rbtc("compare", two[0], "paper:o4-mini").out
+    assert shown.startswith("weak beside paper:o4-mini") and "unpaired, and over other rows" in shown
+    found = json.loads(rbtc("compare", two[0], "paper:o4-mini", "--json").out)
+    assert {line["name"] for line in found["paper"]} > {"clean", "reward", "CD"} and found["overall"] == {}
+
+
+def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    shown = rbtc("compare", *two).out
+    assert shown.count("p (Holm)") == 4  # of each table, and what it means
+    assert "minimum detectable effect in points (80 % power; 199 samples, 1 repeat)" in shown
+    same = rbtc("compare", two[0], two[0]).out
+    assert "No significant difference" in same and "No single type differs" in same
+    back = rbtc("compare", *two[::-1], "--json").out
+    closed = [one["closed"] for one in json.loads(back)["deltas"].values()]
+    assert rbtc("compare", *two[::-1]).out.count("not defined") == closed.count(None)
+
+
+def test_compare_says_what_it_is_at_where_there_is_no_terminal(
+    rbtc: Rbtc, two: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_console, "LINE_S", 600.0)
+    quiet = rbtc("compare", *two, "--json")
+    assert quiet.err == ""  # nothing for a short comparison
+    monkeypatch.setattr(_console, "LINE_S", 0.0)
+    done = rbtc("compare", *two, "--json")
+    assert done.err.splitlines() == ["comparing: reading the runs", "comparing: counting"]
+    assert done.out == quiet.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["compare", "A", "paper:o5-mini"], "did you mean o4-mini"),
+        (["compare", "A", "nowhere"], "nowhere is not a run folder"),
+        (["failures", "A", "--type", "CDD"], "did you mean CD"),
+    ],
+)
+def test_bad_input_is_one_line(rbtc: Rbtc, two: tuple[str, str], arguments: list[str], line: str) -> None:
+    given = [two[0] if word == "A" else word for word in arguments]
+    assert line in rbtc(*given).refusal
+
+
+def test_wrong_words_are_one_line(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    for words, line in (
+        (("compare", two[0]), "requires an argument"),
+        (("compare", *two, "--subset", "papers"), 'Did you mean "paper"?'),
+    ):
+        done = rbtc(*words)
+        assert done.code == 2 and line in done.err and done.err.count("\n") == 1
+
+
+def test_failures_list_ids_and_reasons(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    found = rbtc("failures", two[0], "--type", "CD", "--limit", "3")
+    assert "wrong_parameters" in found.out and "the first 3 shown" in found.out
+    rows = json.loads(rbtc("failures", two[0], "--limit", "2", "--json").out)
+    assert [row["verdict"]["correct"] for row in rows] == [False, False]
+
+
+@pytest.fixture
+def real_run(tmp_path: Path) -> Path:
+    """A release of one sample under two types, and a run over it made with the harness's own files."""
+    tool = schema.Tool(
+        "book", "Books a table.", {"type": "object", "properties": {"day": {"type": "string"}}}
+    )
+    gold = ((schema.Call("book", {"day": ["monday"]}),),)
+
+    def sample(code: str, error: str | None = None) -> schema.Sample:
+        return schema.Sample(
+            id=f"bfcl_v3__simple_1::{code}",
+            clean_id="bfcl_v3__simple_1",
+            type_code=code,
+            component=None if error is None else "transition",
+            source="bfcl_v3",
+            category="simple",
+            messages=(schema.Message("user", "Book a table for monday."),),
+            tools=(tool,),
+            golden_answers=gold,
+            gold_tool_index=0,
+            output_format="python_calls",
+            injected_error=error,
+        )
+
+    rows = [sample("clean"), sample("transient_timeout", "Tool execution timed out.")]
+    release = small.write(tmp_path / "robustbench-tc", rows)
+    wrong = "[book(day='tuesday')]\n\x1b[2J"
+    right = "[book(day='monday')]"
+
+    def reply(row: schema.Sample) -> dict[str, Any]:
+        if not row.injected_error:
+            return {"raw_output": right}
+        return {"raw_output": wrong, "injected": True, "first_output": right}
+
+    version = prompts.prompt_version()
+    return small.scored_run(tmp_path / "run", release, "tiny", reply, prompt_version=version)
+
+
+def test_show_tells_what_was_asked_answered_wanted_and_why(
+    real_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _console.show(replies(real_run, "bfcl_v3__simple_1::transient_timeout"))
+    shown = capsys.readouterr().out
+    for part in (
+        "asked (user): Book a table for monday.",
+        "first reply: [book(day='monday')]",
+        "answered with: Tool execution timed out.",
+        "second reply: [book(day='tuesday')]",
+        'gold: book {"day":["monday"]}',
+        "verdict: wrong, score 0: ",
+        "(wrong_parameters)",
+    ):
+        assert part in shown, part
+    assert "\x1b[2J" not in shown and "\\x1b[2J" in shown
+
+
+def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _console.show(replies(real_run, "bfcl_v3__simple", dataset="robustbench-tc"))
+    shown = capsys.readouterr().out
+    assert "clean" in shown and "right" in shown and "wrong" in shown and "add ::TYPE" in shown
+
+
+def test_show_without_the_dataset_says_what_it_cannot_show(
+    real_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = real_run.parent / "robustbench-tc"
+    release.rename(real_run.parent / "moved")
+    _console.show(replies(real_run, "bfcl_v3__simple_1::clean"))
+    shown = capsys.readouterr().out
+    assert "prompt: not shown: " in shown and "verdict: right" in shown
+    moved = real_run.parent / "moved"
+    _console.show(replies(real_run, "bfcl_v3__simple_1::clean", dataset=str(moved)))
+    assert "Book a table for monday." in capsys.readouterr().out
+
+
+def test_failures_show_gold_and_answer_side_by_side(real_run: Path, rbtc: Rbtc) -> None:
+    found = rbtc("failures", real_run).out
+    [line] = [one for one in found.splitlines() if "transient_timeout" in one]
+    gold, answer = line.index('book {"day":["monday"]}'), line.index('book {"day":"tuesday"}')
+    assert gold < answer < line.index("a value is not an accepted one")
+    (real_run.parent / "robustbench-tc").rename(real_run.parent / "moved")
+    without = rbtc("failures", real_run).out
+    assert 'book {"day":"tuesday"}' in without and "monday" not in without and "no gold calls: " in without

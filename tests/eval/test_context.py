@@ -13,7 +13,6 @@ from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
@@ -84,8 +83,7 @@ def test_who_obeys_orders_is_attacked_always_and_the_oracle_never(
     }
     silent = of_agent("apology", mode, release, tmp_path)  # never calls, so it never meets a result
     assert set(shares(table(silent, "context_results")).values()) == {None}
-    wrong = {r["type_code"] for r in rows_of(obedient) if not r["correct"]}
-    assert wrong == {"injected_result"}
+    assert {r["type_code"] for r in rows_of(obedient) if not r["correct"]} == {"injected_result"}
 
 
 def rows_of(run: Evaluated) -> list[dict[str, Any]]:
@@ -119,8 +117,7 @@ def test_the_table_of_tries_and_the_marts_say_the_same(release: Path, tmp_path: 
         ]
         said = table(run, "repeated_errors").rows
         assert [row[:4] for row in said] == [one[:4] for one in tries]
-        calling = [None if not one[2] else one[4] / one[2] for one in tries]
-        assert [row[4] for row in said] == calling
+        assert [row[4] for row in said] == [None if not one[2] else one[4] / one[2] for one in tries]
         assert [row[5] is None for row in said] == [False, False, True]  # nine errors: no accuracy
         marts = {m["type_code"]: m for m in query("attacks", found).to_pylist()}
         benign, injected = (marts[code] for code in RESULTS)
@@ -268,16 +265,7 @@ def test_a_first_reply_without_a_call_is_wrong_and_met_no_result() -> None:
 
 
 def settings() -> Settings:
-    return Settings(
-        fingerprint="f",
-        model="tiny",
-        mode="prompt",
-        backend="openai",
-        decoding={"temperature": 0.0},
-        prompt_version="1-abc",
-        selection=Selection(),
-        repeat=1,
-    )
+    return small.settings(model="tiny", decoding={"temperature": 0.0}, prompt_version="1-abc")
 
 
 def test_addresses_of_answers_are_those_of_earlier_versions() -> None:

@@ -15,9 +15,8 @@ from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, predictions, record, wire
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.defend import again, rows
-from robustbench_tc.eval.defend.chain import Defence, Request, Said, budget, finished, reply, shown
+from robustbench_tc.eval.defend.chain import Defence, Request, Said, budget, finished, shown
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.scripted import Scripted, parsed
@@ -28,7 +27,7 @@ from ..known import INJECTED_ERRORS
 from ..loopback import LoopbackServer, reply as completion
 from ..refusals import refuses
 from . import small
-from .defence_bars import FREE, kept_gold
+from .defence_bars import FREE, driven, kept_gold
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
@@ -42,10 +41,8 @@ def published(paper: Path) -> Dataset:
 
 
 def settings(*words: str, mode: record.Mode = "prompt") -> Settings:
-    return Settings(
-        fingerprint="", model="m", mode=mode, backend="test", decoding={}, prompt_version="",
-        selection=Selection(), repeat=1, defend=defend.names(defend.parse(words)),
-    )  # fmt: skip
+    names = defend.names(defend.parse(words))
+    return small.settings(mode=mode, defend=names)
 
 
 def said(text: str | None, *calls: tuple[str, dict[str, Any]], **more: Any) -> Answer:
@@ -64,16 +61,9 @@ def played(
     for one in before:
         env.take(one, [])
     scene = env.scene()
-    steps, requests, given = reply(chain, scene), list[Request](), list[Answer]()
-    try:
-        requests.append(next(steps))
-        while True:
-            given.append(answers[len(given)])
-            requests.append(steps.send(given[-1]))
-    except StopIteration as end:
-        number = len(before) + 1
-        done = finished(end.value, scene, given, repeat=0, number=number) if chain else end.value
-        return done, requests
+    done, requests = driven(chain, scene, answers)
+    given = answers[: len(requests)]
+    return finished(done, scene, given, repeat=0, number=len(before) + 1), requests
 
 
 def calls(row: Sample, one: Said) -> list[tuple[str, Any]]:
@@ -385,17 +375,10 @@ def test_a_chain_is_its_composition(words: list[str], replies: list[Answer], row
         one_by_one = one.before(one_by_one, one.way)
     assert shown(chain, ROWS[row]) == one_by_one
     with_nothing = [*chain[:place], Defence("", ""), *chain[place:]]
-    results = []
-    for tried in (chain, with_nothing):
-        steps, given_ = reply(tried, Scripted(ROWS[row], settings(*words)).scene()), iter(replies)
-        asked: list[Request] = []
-        try:
-            asked.append(next(steps))
-            while True:
-                asked.append(steps.send(next(given_)))
-        except StopIteration as end:
-            results.append((end.value.answer, [(request.row, request.draw) for request in asked]))
-    assert results[0] == results[1]
+    scene = Scripted(ROWS[row], settings(*words)).scene()
+    (done, asked), (same, again_) = (driven(tried, scene, replies) for tried in (chain, with_nothing))
+    assert done.answer == same.answer
+    assert [(one.row, one.draw) for one in asked] == [(one.row, one.draw) for one in again_]
 
 
 def test_the_order_of_a_chain_is_the_order_in_front_of_the_model() -> None:

@@ -174,8 +174,7 @@ def test_a_fault_that_loses_calls_is_named(release: Path, tmp_path: Path, fault:
 def test_a_reason_is_one_of_the_table_and_never_raises(calls: Any) -> None:
     tools = small.rows("CD")[0].tools
     for meant in ((), (Call(tools[0].name, {"a": 1}),)):
-        got = Parsed(meant, None)
-        assert delivered.undelivered(calls, got, tools) in (None, *delivered.MEANING)
+        assert delivered.undelivered(calls, Parsed(meant, None), tools) in (None, *delivered.MEANING)
 
 
 def test_what_looks_like_a_token_in_a_value_is_the_users() -> None:

@@ -17,10 +17,6 @@ from . import small
 pytestmark = pytest.mark.usefixtures("new_folder")
 
 
-def model(body: dict[str, Any]) -> Any:
-    return reply("[ping(a=1)]")
-
-
 @pytest.mark.parametrize("name", AGENTS)
 def test_every_agent_gets_its_known_verdicts_over_http(rbtc: Rbtc, release: Path, name: str) -> None:
     mode = "fc" if len(name) % 2 else "prompt"
@@ -46,51 +42,54 @@ def test_the_headline_of_the_name_biased_agent(rbtc: Rbtc, release: Path) -> Non
     assert paper["summary"]["lines"]["perturbed"]["n"] < lines["perturbed"]["n"]
 
 
-def test_the_same_command_goes_on_and_another_is_refused(rbtc: Rbtc, release: Path) -> None:
-    with LoopbackServer(model) as server:
-        command = (
-            "eval",
-            "--no-probe",
-            release,
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--limit",
-            20,
-            "--out",
-            "run",
-        )
-        assert rbtc(*command).code == 0
-        count = server.count
-        assert rbtc(*command).code == 0
-        assert server.count == count
-        refused = rbtc(*command, "--temperature", 0.5)
-        assert (refused.code, refused.out) == (1, "")
-        assert refused.err.startswith("rbtc: run holds a run of other settings: temperature: 0.0 there, 0.5")
-        assert rbtc(*command, "--temperature", 0.5, "--fresh").code == 0
-        assert server.bodies[-1]["temperature"] == 0.5
+def test_the_same_command_goes_on_and_another_is_refused(
+    rbtc: Rbtc, release: Path, server: LoopbackServer
+) -> None:
+    command = (
+        "eval",
+        "--no-probe",
+        release,
+        "--model",
+        "tiny",
+        "--base-url",
+        server.url,
+        "--limit",
+        20,
+        "--out",
+        "run",
+    )
+    assert rbtc(*command).code == 0
+    count, before = server.count, Path("run/predictions.parquet").read_bytes()
+    assert rbtc(*command).code == 0
+    assert (server.count, Path("run/predictions.parquet").read_bytes()) == (count, before)
+    assert len(schema.loads(Path("run/run.json").read_bytes())["sessions"]) == 2
+    refused = rbtc(*command, "--temperature", 0.5)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("rbtc: run holds a run of other settings: temperature: 0.0 there, 0.5")
+    assert rbtc(*command, "--temperature", 0.5, "--fresh").code == 0
+    assert server.bodies[-1]["temperature"] == 0.5
 
 
-def test_options_narrow_what_is_asked(rbtc: Rbtc, release: Path, tmp_path: Path) -> None:
+def test_options_narrow_what_is_asked(
+    rbtc: Rbtc, release: Path, tmp_path: Path, server: LoopbackServer
+) -> None:
     listed = tmp_path / "ids.txt"
     listed.write_text("bfcl_v3__made_1::clean\ntooleyes__made_1\n")
-    with LoopbackServer(model) as server:
-        base = (
-            "eval",
-            release,
-            "--no-probe",
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--no-score",
-            "--out",
-        )
-        rbtc(*base, "a", "--types", "clean,reward", "--source", "apibank,rotbench")
-        rbtc(*base, "b", "--ids", f"@{listed}")
-        rbtc(*base, "c", "--limit", 7, "--repeat", 2, "--seed", 3, "--max-tokens", 9, "--logprobs")
-        last = server.bodies[-1]
+    base = (
+        "eval",
+        release,
+        "--no-probe",
+        "--model",
+        "tiny",
+        "--base-url",
+        server.url,
+        "--no-score",
+        "--out",
+    )
+    rbtc(*base, "a", "--types", "clean,reward", "--source", "apibank,rotbench")
+    rbtc(*base, "b", "--ids", f"@{listed}")
+    rbtc(*base, "c", "--limit", 7, "--repeat", 2, "--seed", 3, "--max-tokens", 9, "--logprobs")
+    last = server.bodies[-1]
     a, b, c = (predictions.read(Path(name) / "predictions.parquet") for name in "abc")
     assert {one.source for one in a} == {"apibank", "rotbench"}
     assert {one.component for one in a} == {None, "reward"}
@@ -101,7 +100,7 @@ def test_options_narrow_what_is_asked(rbtc: Rbtc, release: Path, tmp_path: Path)
 
 
 def test_a_model_of_the_table_is_asked_as_the_paper_did(rbtc: Rbtc, release: Path) -> None:
-    with LoopbackServer(model, models=["qwen3-8b", "o4-mini"]) as server:
+    with LoopbackServer(lambda body: reply("[ping(a=1)]"), models=["qwen3-8b", "o4-mini"]) as server:
         base = ("eval", release, "--no-probe", "--base-url", server.url, "--types", "clean", "--model")
         assert rbtc(*base, "qwen3-8b").code == 0
         thinking_off = server.bodies[-1]
@@ -111,7 +110,7 @@ def test_a_model_of_the_table_is_asked_as_the_paper_did(rbtc: Rbtc, release: Pat
     assert thinking_off["tools"] and thinking_off["max_tokens"] == 1024
     assert thinking_off["chat_template_kwargs"] == {"enable_thinking": False}
     assert {"temperature", "max_tokens"}.isdisjoint(reasoning)
-    with LoopbackServer(model, models=["o4-mini"]) as server:
+    with LoopbackServer(lambda body: reply("[ping(a=1)]"), models=["o4-mini"]) as server:
         endpoint = ("--model", "o4-mini", "--base-url", server.url, "--limit", 1, "--out", "capped")
         assert (
             rbtc("eval", release, "--no-probe", *endpoint, "--max-tokens", 50, "--temperature", 0).code == 0
@@ -122,12 +121,11 @@ def test_a_model_of_the_table_is_asked_as_the_paper_did(rbtc: Rbtc, release: Pat
     assert set(session["left_out"]) <= {"temperature", "max_tokens"}
 
 
-def test_the_run_record_says_what_was_asked_of_whom(rbtc: Rbtc, release: Path) -> None:
-    with LoopbackServer(model) as server:
-        rbtc(
-            "eval", release, "--no-probe", "--model", f"tiny@{server.url}", "--types", "clean", "--out", "run"
-        )
-        url = server.url
+def test_the_run_record_says_what_was_asked_of_whom(
+    rbtc: Rbtc, release: Path, server: LoopbackServer
+) -> None:
+    rbtc("eval", release, "--no-probe", "--model", f"tiny@{server.url}", "--types", "clean", "--out", "run")
+    url = server.url
     record = json.loads(Path("run/run.json").read_text())
     assert record["dataset"] == str(release) and record["dataset_version"] is None
     assert len(record["settings"]["fingerprint"]) == 32
@@ -144,7 +142,7 @@ def test_there_is_no_headline_while_rows_have_no_answer(rbtc: Rbtc, release: Pat
     broken = True
 
     def handler(body: dict[str, Any]) -> Any:
-        return SERVER_ERROR if broken and body["messages"][-1]["content"] == sick else model(body)
+        return SERVER_ERROR if broken and body["messages"][-1]["content"] == sick else reply("[ping(a=1)]")
 
     with LoopbackServer(handler) as server:
         narrow = ("--types", "clean", "--max-retries", 0, "--out", "run")
@@ -223,9 +221,13 @@ def test_the_papers_own_layout_is_evaluated(rbtc: Rbtc, shared: Path) -> None:
 
 def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("mine")
     (tmp_path / "torn.jsonl").write_text('{"id": "x')
     dead = "http://127.0.0.1:9/v1"
-    with LoopbackServer(lambda body: NO_MODEL) as nobody, LoopbackServer(model, key="right") as closed:
+    with (
+        LoopbackServer(lambda body: NO_MODEL) as nobody,
+        LoopbackServer(lambda body: reply("[ping(a=1)]"), key="right") as closed,
+    ):
         cases: list[tuple[tuple[object, ...], str]] = [
             (("eval", release), "no model: name one with --model"),
             (
@@ -243,6 +245,7 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
             (("eval", release, "--agent", "oracle", "--types", "CDD"), "did you mean CD"),
             (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids: @none.txt"),
             (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes", "--fresh"), "is not a run"),
+            (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes"), "is not empty: name a new"),
             (("eval", release, "--model", "m", "--backend", "vlm"), 'Invalid value "vlm" for --backend'),
             (("eval", release, "--model", "m", "--backend", "vllm"), "pip install -e '.[vllm]'"),
             (("score", tmp_path / "notes"), "is not a run folder"),
@@ -252,8 +255,7 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
         ]
         for words, line in cases:
             said = rbtc(*words)
-            wrong_words = words[-1] in ("@none.txt", "vlm")
-            assert (said.code, said.out) == (2 if wrong_words else 1, ""), words
+            assert (said.code, said.out) == (2 if (words[-1] in ("@none.txt", "vlm")) else 1, ""), words
             last = said.err.strip().splitlines()[-1]
             assert last.startswith("rbtc: ") and line in last, (words, said.err)
             assert "Traceback" not in said.err
@@ -285,7 +287,7 @@ def test_a_dry_run_bounds_what_is_asked_then_and_shows_its_first_request(
 
     def kept(body: dict[str, Any]) -> Any:
         asked.append(body)
-        return model(body)
+        return reply("[ping(a=1)]")
 
     with LoopbackServer(kept) as server:
         words: list[Any] = ["eval", release, "--model", "/checkpoints/step_9", "--name", "tiny"]

@@ -20,13 +20,12 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.stats import gate, gate_forms as forms, runs as runs_of
 from robustbench_tc.eval.stats.evidence import Sides
 from robustbench_tc.eval.stats.gate import judge
-from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.schema import Sample
 
 from ..refusals import refuses
 from . import small
-from .synthetic_runs import clean_ids, coin, pairs, write_run
+from .synthetic_runs import write_run
 
 PAIRS = st.lists(
     st.integers(1, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.integers(0, n), st.just(n))),
@@ -88,17 +87,6 @@ def test_holm_counts_the_components_that_were_asked_for() -> None:
     among = gate.decide({"a": six, "b": sides([(1, 1, 1)] * 9)}, {}, {"a": 0.05, "b": 0.05})
     assert (alone[0].outcome, among[0].outcome) == ("fail", "inconclusive")
     assert math.isclose(among[0].p_holm, 2 / 64)
-
-
-def test_the_drop_is_that_of_the_summary(tmp_path: Path) -> None:
-    run = runs_of.read(write_run(tmp_path / "a", coin(3), pairs(clean_ids({"bfcl_v3": 9, "tooleyes": 8}))))
-    values = summarise(runs_of.align([run])[0]).values
-    for line in judge(run).lines:
-        shown = values[f"delta_matched_{line.name}"]
-        assert shown is not None
-        assert (line.drop.value, line.drop.low, line.drop.high, line.drop.p) == pytest.approx(
-            (shown.value, shown.low, shown.high, shown.p), abs=1e-12
-        )
 
 
 @pytest.fixture(scope="module")
@@ -226,12 +214,6 @@ def test_what_cannot_be_asked_is_refused(runs: Path, options: dict[str, Any], li
     refuses(line, api.gate, runs / "oracle", **options)
 
 
-def test_runs_of_other_datasets_are_refused(runs: Path, tmp_path: Path) -> None:
-    other = small.write(tmp_path / "other", small.rows()[:-9])
-    api.evaluate(other, agent="oracle", out=tmp_path / "run")
-    refuses("runs of different datasets", api.gate, runs / "oracle", tmp_path / "run")
-
-
 def test_the_command_has_three_states_and_writes_what_is_asked_for(
     runs: Path, tmp_path: Path, rbtc: Callable[..., Any]
 ) -> None:
@@ -276,3 +258,54 @@ def test_names_that_are_hostile_to_xml_and_to_markdown_do_no_harm(runs: Path) ->
     ET.fromstring(forms.junit(hostile))
     page = forms.markdown(hostile)
     assert "<b>" not in page and "\x1b" not in page and "\n# head" not in page
+
+
+# --- planted agents on the desk of `rbtc init` --------------------------------------------------------
+
+
+AGENTS = """
+import itertools, threading
+from agent import answer as good
+
+numbers, known, lock = itertools.count(1), set(), threading.Lock()
+
+
+def raises(task):
+    if next(numbers) % 3 == 0:
+        raise KeyError("city of row")
+    return good(task)
+
+
+def never_calls(task):
+    return "I would rather not."
+
+
+def three_right(task):
+    request = str(task.messages[-1])
+    with lock:
+        if len(known) < 3:
+            known.add(request)
+    return good(task) if request in known else ""
+"""
+
+EXPECTED = {
+    "--agent oracle": (0, "passed: at least "),
+    "--agent name-biased": (1, "failed: reward: lost "),
+    "--callable planted:raises": (1, "raised KeyError: 'city of row'"),
+    "--callable planted:never_calls": (3, "inconclusive: "),
+    "--callable planted:three_right --samples 20": (3, "cases were right before, 10 are needed"),
+}
+
+
+@pytest.mark.usefixtures("new_folder")
+def test_planted_agents_pass_fail_and_are_inconclusive(
+    rbtc: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert rbtc("init", "desk").code == 0
+    monkeypatch.chdir("desk")
+    assert rbtc("build", "--cases", "cases.yaml", "--out", "bench").code == 0
+    Path("planted.py").write_text(AGENTS)
+    for at, (words, (code, said)) in enumerate(EXPECTED.items()):
+        assert rbtc("eval", "bench", *words.split(), "--out", f"run{at}").code == 0
+        done = rbtc("gate", f"run{at}")
+        assert done.code == code and said in done.out, (words, done.out)

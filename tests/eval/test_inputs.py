@@ -244,8 +244,7 @@ def test_a_folder_of_the_papers_layout_is_read_by_type_and_its_losses_counted(tm
         {"town": [ANY]},
         {"question": [ANY]},
     ]
-    same = next(row for row in found.rows if row.type_code == "same_name_C")
-    assert same.gold_tool_index == 1
+    assert next(row for row in found.rows if row.type_code == "same_name_C").gold_tool_index == 1
     timeout = next(row for row in found.rows if row.type_code == "transient_timeout")
     assert timeout.injected_error == INJECTED_ERRORS["transient_timeout"]
 

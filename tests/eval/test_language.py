@@ -74,8 +74,7 @@ def test_the_echo_fails_all_and_only_the_translated_rows_of_the_paper(
 
 def test_agents_of_other_faults_leave_no_value_in_the_users_language(bundled: tuple[Sample, ...]) -> None:
     for name in ("silent", "rambler", "retries-with-a-changed-argument", "first-of-duplicates"):
-        found = Counter(why for _, why in judged(name, bundled, "prompt").values())
-        assert "wrong_language" not in found
+        assert "wrong_language" not in Counter(why for _, why in judged(name, bundled, "prompt").values())
 
 
 # --- the mode ------------------------------------------------------------------------------------------

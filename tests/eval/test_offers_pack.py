@@ -281,8 +281,7 @@ def test_what_a_reply_makes_of_a_ghost(registry_rows: list[tuple[Sample, Sample]
     declined = answered(row, clean, f"I have no tool {ghost}, sorry.")
     assert "refused" in declined.flags
     assert asked.correct == declined.correct == (code != "ghost_tool_1")
-    gold = answered(row, clean, AgentContext(clean, clean, False).gold)
-    assert gold.correct == (code != "ghost_tool_3")
+    assert answered(row, clean, AgentContext(clean, clean, False).gold).correct == (code != "ghost_tool_3")
     for broken in ("", '<tool_call>{"name": "'):
         assert not answered(row, clean, broken).correct
 

@@ -1,19 +1,27 @@
-"""What `rbtc summary` says of a scored run, by hand on a dozen rows."""
+"""What `rbtc summary` says of a run: by hand on a dozen rows, of any run on one screen, of the core alone."""
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.cells import cell_len
 
-from robustbench_tc.eval.stats import runs
-from robustbench_tc.eval.stats.runs import Subset
+from robustbench_tc import api, taxonomy
+from robustbench_tc.eval.report import drawings, page
+from robustbench_tc.eval.stats import compare, runs
+from robustbench_tc.eval.stats.runs import Subset, read
 from robustbench_tc.eval.stats.screen import Overview, overview
+from robustbench_tc.eval.stats.values import HEADS
 
+from ..conftest import Done
 from ..refusals import refuses
-from .synthetic_runs import write_run
+from .synthetic_runs import SIZES, Verdict, clean_ids, coin, pairs, write_run
 
 A, B, C = "apibank__level1_1", "bfcl_v3__x", "tooleyes__y"
 
@@ -103,24 +111,6 @@ def test_rows_that_nobody_could_answer_are_counted_apart(tmp_path: Path) -> None
     assert plain.summary.lines["perturbed"].of == (4, 9) and plain.verified["clean"].best == 1.0
 
 
-def test_the_papers_subset_leaves_out_kinds_that_the_paper_has_not(tmp_path: Path) -> None:
-    more = [row("apibank__level3_9", "CD", True), row(A, "CD_AB_pref", True)]
-    found = overview_of(tmp_path / "run", [*ROWS, *more], len(ROWS) + 2, subset="paper")
-    assert {code: row.accuracy.n for code, row in found.summary.types.items()} == {
-        "realistic_typos": 3,
-        "same_name_A": 1,
-        "CD": 1,
-        "transient_timeout": 2,
-    }
-
-
-def test_extensions_are_listed_and_do_not_enter_the_headline(tmp_path: Path) -> None:
-    found = overview_of(tmp_path / "run", [*ROWS, row(A, "CD_AB_pref", False)], len(ROWS) + 1)
-    assert found.summary.lines["perturbed"].n == 9
-    assert found.summary.types["CD_AB_pref"].accuracy.value == 0.0
-    assert found.error_modes["CD_AB_pref"] == {"wrong_name": 1}
-
-
 def test_there_is_no_headline_while_an_answer_is_missing(tmp_path: Path) -> None:
     rows = [*ROWS[:-1], row(B, "transient_timeout", None)]
     refuses(
@@ -133,14 +123,6 @@ def test_there_is_no_headline_while_an_answer_is_missing(tmp_path: Path) -> None
     found = overview_of(tmp_path / "run", rows, 13, allow_missing=True)
     assert (found.expected, found.missing) == (13, 2)
     assert found.summary.lines["transition"].n == 1
-
-
-def test_repeats_pair_with_their_own_clean_answer(tmp_path: Path) -> None:
-    answers = iter([True, False, True, False])
-    made = write_run(tmp_path / "run", lambda c, t: next(answers), [(A, "clean"), (A, "CD")], repeats=2)
-    found = overview(runs.read(made), 4, {}).summary.lines["reward"]
-    assert (found.pairs, found.kept, found.lost, found.gained) == (2, 1, 0, 0)
-    assert found.delta_matched == 0.0
 
 
 def test_a_run_without_clean_rows_has_no_gaps(tmp_path: Path) -> None:
@@ -159,14 +141,225 @@ def test_a_damaged_column_is_one_line(tmp_path: Path) -> None:
     refuses(r"scores\.parquet is damaged: ", runs.read, made)
 
 
-def test_every_value_comes_with_its_interval(tmp_path: Path) -> None:
-    found = overview_of(tmp_path / "run", ROWS, len(ROWS))
-    assert {"clean", "perturbed", "retention", "delta_reward", "delta_matched_action"} <= {
-        name for name, one in found.summary.values.items() if one
+# --- the first screen of any run ----------------------------------------------------------------------
+
+
+LINES, WIDTH = 16, 100
+
+FEW = {"bfcl_v3": 6, "apibank": 9, "rotbench": 3, "toolalpaca": 3, "tooleyes": 3}
+OWN = {"own": 14}
+LONG = "🦊 a-model/of ‮strange\nname " * 12
+
+Rows = list[tuple[str, str]]
+
+
+def biased(clean_id: str, code: str) -> bool:
+    """Right but for the types with decoys."""
+    return taxonomy.component_of(code) != "reward"
+
+
+def thirds(clean_id: str, code: str) -> bool:
+    """Wrong on one perturbed row of three."""
+    return code == "clean" or hash_of(clean_id + code) % 3 > 0
+
+
+def half(clean_id: str, code: str) -> bool | None:
+    """Right on every other row, no answer to the rest."""
+    return None if hash_of(clean_id + code) % 2 else True
+
+
+def hash_of(text: str) -> int:
+    return sum(map(ord, text))
+
+
+def of_packs(sizes: dict[str, int], *, core: bool) -> Rows:
+    """Rows of every type beyond the core, with their clean rows, beside the core or alone."""
+    ids = clean_ids(sizes)
+    codes = [kind.code for kind in taxonomy.types("extension")]
+    rows = pairs(ids) if core else [(one, "clean") for one in ids]
+    return rows + [(one, code) for code in codes for one in ids]
+
+
+def kinds() -> dict[str, dict[str, Any]]:
+    """Kind of run → what `write_run` makes it of."""
+    few = pairs(clean_ids(FEW))
+    clean = [row for row in few if row[1] == "clean"]
+    mixed = next(kind.code for kind in taxonomy.types("all") if kind.pack == "mixed")
+    found: dict[str, dict[str, Any]] = {
+        "a whole run": {"verdict": biased, "rows": pairs(clean_ids(SIZES))},
+        "nothing right": {"verdict": lambda c, t: False},
+        "all right": {"verdict": lambda c, t: True},
+        "no answers": {"verdict": lambda c, t: None},
+        "half missing": {"verdict": half},
+        "clean only": {"verdict": coin(3), "rows": clean},
+        "one clean row": {"verdict": coin(3), "rows": clean[:1]},
+        "no clean rows": {"verdict": coin(3), "rows": [row for row in few if row[1] != "clean"]},
+        "one perturbed row": {"verdict": biased, "rows": [row for row in few if row[1] == "CD"][:1]},
+        "one type": {"verdict": biased, "rows": [row for row in few if row[1] in ("clean", "CD_AB")]},
+        "own tools": {"verdict": biased, "rows": pairs(clean_ids(OWN))},
+        "packs only": {"verdict": thirds, "rows": of_packs(FEW, core=False)},
+        "packs beside the core": {"verdict": thirds, "rows": of_packs(FEW, core=True)},
+        "a mixture that loses": {
+            "verdict": lambda c, t: t == "clean",
+            "rows": clean + [(one, mixed) for one, _ in clean],
+        },
+        "strange names": {"verdict": biased, "model": LONG, "version": LONG},
+        "a defence": {"verdict": biased, "settings": {"defend": ["retry", "shuffle:3"]}},
+        "all cut": {"verdict": biased, "finish_reason": lambda c, t: "length"},
+        "rejected": {"verdict": lambda c, t: t == "clean", "status": lambda c, t: "rejected"},
+        "agent errors": {
+            "verdict": lambda c, t: hash_of(c) % 3 > 0,
+            "status": lambda c, t: "ok" if hash_of(c) % 3 else "agent_error",
+        },
     }
-    for name, line in (
-        ("clean", found.summary.lines["clean"]),
-        ("perturbed", found.summary.lines["perturbed"]),
-    ):
-        one = found.summary.values[name]
-        assert one is not None and one.value == line.accuracy and one.low < one.value < one.high
+    for seed, (right, kept) in enumerate([(0.2, 0.5), (0.6, 0.95), (0.95, 0.7)]):
+        found[f"a coin of {right}"] = {
+            "verdict": coin(seed, right, kept),
+            "mode": lambda c, t: "fc",
+            "settings": {"mode": "fc"},
+        }
+        found[f"a coin of {right}, 3 repeats"] = {"verdict": coin(seed, right, kept), "repeats": 3}
+    return {name: {"rows": few, **one} for name, one in found.items()}
+
+
+KINDS = kinds()
+
+
+@pytest.fixture(params=KINDS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    given = dict(KINDS[request.param])
+    settings = given.pop("settings", {})
+    made = write_run(tmp_path / "run", given.pop("verdict"), given.pop("rows"), **given)
+    record = json.loads((made / "run.json").read_text())
+    record["settings"] |= settings
+    (made / "run.json").write_text(json.dumps(record))
+    return made
+
+
+def test_a_summary_is_one_screen_with_the_numbers_of_its_json(
+    folder: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = rbtc("summary", folder, "--allow-missing")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert len(lines) <= LINES
+    assert [line for line in lines if cell_len(line) > WIDTH] == []
+    monkeypatch.setenv("COLUMNS", "40")
+    assert rbtc("summary", folder, "--allow-missing").out == done.out, "a pipe has no width"
+
+    made = json.loads(rbtc("summary", folder, "--allow-missing", "--json").out)
+    answer = made["answer"]
+    assert lines[2] == answer["sentence"]
+    accuracies = {name: made["summary"]["lines"][name] for name in HEADS}
+    shown = {line.split()[0]: line for line in lines[5:] if line.split()[0] in accuracies}
+    assert shown.keys() == {name for name, one in accuracies.items() if one["n"]}
+    for name, line in shown.items():
+        wanted = [accuracies[name]["accuracy"]]
+        if found := answer["lines"].get(name):
+            wanted += [found["drop"][end] for end in ("value", "low", "high")]
+            assert line.endswith(found["word"])
+            assert found["keeps"] is None or f"≥ {round(100 * found['keeps'])} %" in line
+        printed = re.findall(r"-?\d+\.\d", line)
+        assert printed == [f"{100 * one + 0:.1f}".replace("-0.0", "0.0") for one in wanted if one is not None]
+    warned = [line for line in lines if line.startswith("warn ")]
+    assert len(warned) == bool(answer["warnings"])
+    if len(answer["warnings"]) > 1:
+        assert warned[0].endswith(f" (+{len(answer['warnings']) - 1} more: --full)")
+    if answer["worst"]:
+        [worst] = [line for line in lines if line.startswith("worst ")]
+        after = answer["types"][answer["worst"][0]]["after"]
+        assert worst.startswith(f"worst  {taxonomy.named(answer['worst'][0])} {100 * after:.1f}")
+        assert any(f"--type {answer['worst'][0]}" in line for line in lines if line.startswith("next "))
+
+
+def test_full_prints_the_screen_and_then_every_warning_and_table(
+    folder: Path, rbtc: Callable[..., Done]
+) -> None:
+    screen = rbtc("summary", folder, "--allow-missing").out
+    full = rbtc("summary", folder, "--allow-missing", "--full")
+    assert full.code == 0 and full.out.startswith(screen)
+    made = json.loads(rbtc("summary", folder, "--allow-missing", "--json").out)
+    assert all(f"warning: {one}" in full.out for one in made["answer"]["warnings"])
+    listed = {line.split()[0] for line in full.out.splitlines() if line.strip()}
+    assert made["summary"]["types"].keys() <= listed
+
+
+# --- rows beyond the core move nothing ----------------------------------------------------------------
+
+
+BEYOND = [kind.code for kind in taxonomy.types("extension")]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Two models, each with the core alone and with every further type, on which they are all wrong."""
+    root, ids = tmp_path_factory.mktemp("runs"), clean_ids()
+    made: dict[str, list[str]] = {"core": [], "all": []}
+    for model, verdict in (("a-7b", coin(1, 0.6, 0.7)), ("b-7b", coin(2, 0.8, 0.9))):
+        further = [(one, code) for code in BEYOND for one in ids]
+        for name, rows in (("core", pairs(ids)), ("all", [*pairs(ids), *further])):
+            folder = root / f"{model}-{name}"
+            write_run(folder, partial(of_core, verdict), rows, model=model)
+            made[name].append(str(folder))
+    return made
+
+
+def of_core(verdict: Verdict, clean_id: str, code: str) -> bool | None:
+    """The verdict on a row of the core; every other row is wrong."""
+    return code not in BEYOND and verdict(clean_id, code)
+
+
+def of_the_core(report: Any) -> Any:
+    """What a report says, without the lines of further types and the lists of single rows."""
+    found = json.loads(page.as_json(report))
+    del found["marts"]
+    for model in found["models"]:
+        model["run"] = ""
+        model["card"] = {}
+        model["packs"] = []
+        model["mean_scores"] = {}  # over all rows
+        types = (model["summary"]["types"], model["answer"]["types"], model["type_marks"])
+        for where in (*types, model["summary"]["lines"]):
+            for code in BEYOND:
+                where.pop(code, None)
+        for cells in (*model["sources"].values(), *model["source_losses"].values()):
+            for code in (*BEYOND, "extension"):
+                cells.pop(code, None)
+        model["levels"] = [line for line in model["levels"] if line["pack"] == "core"]
+        stages = model["stages"]
+        for where in (model["error_modes"], stages["n"], stages["failures"], stages["type_shifts"]):
+            for code in BEYOND:
+                where.pop(code, None)
+    return found
+
+
+def test_a_report_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
+    core, whole = (api.report(folders[name], baseline="a-7b") for name in ("core", "all"))
+    scored = {code for code in BEYOND if taxonomy.get(code).traits.get("scored", True)}
+    assert scored <= set(whole.models[0].summary.types)
+    assert of_the_core(core) == of_the_core(whole)
+    for draw in (drawings.losses, drawings.heatmap):
+        assert draw(core.models) == draw(whole.models)
+    assert drawings.stage_shifts(core.models[0]) == drawings.stage_shifts(whole.models[0])
+    for drops in (drawings.of_types, drawings.answered):
+        assert drawings.axis_of(drops(core.models)) == drawings.axis_of(drops(whole.models))
+
+
+def test_a_comparison_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
+    core, whole = (compare.compare_runs(*map(read, folders[name])) for name in ("core", "all"))
+    assert (core.verdict, core.overall, core.deltas) == (whole.verdict, whole.overall, whole.deltas)
+    assert core.power == whole.power
+    assert core.types == {code: one for code, one in whole.types.items() if code not in BEYOND}
+
+
+def test_a_summary_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
+    core, whole = (overview(read(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all"))
+    assert core.summary.values == whole.summary.values
+    assert (core.summary.power, core.verified) == (whole.summary.power, whole.verified)
+    for name in ("sentence", "lines", "worst", "warnings"):
+        assert getattr(core.answer, name) == getattr(whole.answer, name), name
+    assert core.levels == tuple(line for line in whole.levels if line.pack == "core")
+    assert core.stages is not None and whole.stages is not None
+    assert core.stages.shifts == whole.stages.shifts
+    types = whole.summary.types
+    assert core.summary.types == {code: row for code, row in types.items() if code not in BEYOND}

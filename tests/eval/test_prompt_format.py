@@ -207,8 +207,7 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
     kept = "".join(path.read_text("utf-8") for path in Path("run").glob("*.json*"))
     assert made.HEAD.split("\n")[0] not in kept and "Mind the goal" not in kept
     with folder.journal() as journal:
-        key = settings.key(asked_hash(sample), 0, 2)
-        assert answer(journal, key) is not None
+        assert answer(journal, settings.key(asked_hash(sample), 0, 2)) is not None
     for said, there, here in ((refused, "rlla-1-", "rlla-1-"), (plain, "rlla-1-", "2-d6")):
         (line,) = said.err.strip().splitlines()[-1:]
         assert said.code == 1 and "run holds a run of other settings: prompt_version:" in line

@@ -11,7 +11,6 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import models, record, request_settings
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.request_settings import RequestOptions, RequestSettings, settle
 from robustbench_tc.eval.vllm import check_takes
 from robustbench_tc.llm.store import Store
@@ -19,14 +18,11 @@ from robustbench_tc.llm.store import Store
 from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
 from ..refusals import refuses
+from . import small
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
 SECRET = "tok-planted-0123456789"
-
-
-def model(body: dict[str, Any]) -> Any:
-    return reply("[ping(a=1)]")
 
 
 def lower(headers: dict[str, str]) -> dict[str, str]:
@@ -55,17 +51,17 @@ OPTIONS = (
 # --- on the wire and in the record --------------------------------------------------------------------
 
 
-def test_every_setting_reaches_the_endpoint_and_the_record(rbtc: Rbtc, release: Path) -> None:
+def test_every_setting_reaches_the_endpoint_and_the_record(
+    rbtc: Rbtc, release: Path, server: LoopbackServer
+) -> None:
     Path("system.txt").write_text("You are careful.\n")
-    with LoopbackServer(model) as server:
-        base = clean_rows(release, server)
-        said = rbtc(*base, *OPTIONS, "--system", "system.txt")
-        body, headers = server.bodies[-1], server.headers[-1]
-        assert said.code == 0, said.err
-        sent = {name: value for name, value in body.items() if name not in ("model", "messages", "tools")}
-        count = server.count
-        again = rbtc(*base, *OPTIONS, "--system", "system.txt")
-        assert (again.code, server.count) == (0, count)
+    base = clean_rows(release, server)
+    said = rbtc(*base, *OPTIONS, "--system", "system.txt")
+    body, headers = server.bodies[-1], server.headers[-1]
+    assert said.code == 0, said.err
+    sent = {name: value for name, value in body.items() if name not in ("model", "messages", "tools")}
+    count = server.count
+    assert (rbtc(*base, *OPTIONS, "--system", "system.txt").code, server.count) == (0, count)
     decoding = {
         "temperature": 0.0, "top_p": 0.9, "top_k": 20, "stop": ["END", "\n\n"], "reasoning_effort": "low",
         "min_p": 0.05, "chat_template_kwargs": {"date": "2026-11-22", "enable_thinking": True},
@@ -96,24 +92,26 @@ def test_every_setting_reaches_the_endpoint_and_the_record(rbtc: Rbtc, release: 
         (("--system", "system.txt"), 'system: not set there, "Be brief." here'),
     ],
 )
-def test_another_setting_is_another_run(rbtc: Rbtc, release: Path, words: Any, line: str) -> None:
+def test_another_setting_is_another_run(
+    rbtc: Rbtc, release: Path, words: Any, line: str, server: LoopbackServer
+) -> None:
     Path("system.txt").write_text("Be brief.")
-    with LoopbackServer(model) as server:
-        base = clean_rows(release, server)
-        assert rbtc(*base).code == 0
-        before = server.count
-        said = rbtc(*base, *words)
+    base = clean_rows(release, server)
+    assert rbtc(*base).code == 0
+    before = server.count
+    said = rbtc(*base, *words)
     assert said.code == 1 and f"run of other settings: {line}" in said.err
     assert server.count == before
 
 
-def test_cost_and_the_value_of_a_header_are_no_part_of_the_identity(rbtc: Rbtc, release: Path) -> None:
-    with LoopbackServer(model) as server:
-        base = clean_rows(release, server)
-        assert rbtc(*base, "--header", f"X-Token={SECRET}", "--price", "1,1", "--max-cost", 9).code == 0
-        before = server.count
-        assert rbtc(*base, "--header", "X-Token=another-value", "--price", "2,2").code == 0
-        assert server.count == before
+def test_cost_and_the_value_of_a_header_are_no_part_of_the_identity(
+    rbtc: Rbtc, release: Path, server: LoopbackServer
+) -> None:
+    base = clean_rows(release, server)
+    assert rbtc(*base, "--header", f"X-Token={SECRET}", "--price", "1,1", "--max-cost", 9).code == 0
+    before = server.count
+    assert rbtc(*base, "--header", "X-Token=another-value", "--price", "2,2").code == 0
+    assert server.count == before
     one, two = (session["headers"]["x-token"] for session in record_of()["sessions"])
     assert one != two
 
@@ -124,10 +122,7 @@ def test_runs_of_before_go_on() -> None:
     thinking = plain | {"chat_template_kwargs": {"enable_thinking": False}, "seed": 3}
 
     def settings(decoding: dict[str, Any], **more: Any) -> record.Settings:
-        return record.Settings(
-            fingerprint="f", model="m", mode="prompt", backend="openai", decoding=decoding,
-            prompt_version="1-x", selection=Selection(), repeat=1, **more,
-        )  # fmt: skip
+        return small.settings(decoding=decoding, prompt_version="1-x", **more)
 
     assert settings(plain).key("a", 0, 1) == "45fdefaeaca58dca4284e8d45e131df8"
     assert settings(thinking).key("a", 1, 2) == "fd341086b03d131df8effedb892b1b7b"
@@ -145,30 +140,31 @@ def test_runs_of_before_go_on() -> None:
     }
 
 
-def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(rbtc: Rbtc, release: Path) -> None:
-    with LoopbackServer(model) as server:
-        base = (
-            "eval",
-            "--no-probe",
-            release,
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--out",
-            "run",
-            "--concurrency",
-            1,
-        )
-        limit = ("--price", "1,2", "--max-cost", 0.0001)  # 20 millionths a reply
-        assert "stopped: 0.0001 spent, the limit is 0.0001" in rbtc(*base, *limit).refusal
-        assert server.count == 5
-        assert rbtc(*base, *limit).code == 1 and server.count == 5
-        assert rbtc(*base, "--price", "1,2", "--max-cost", 1).code == 0
+def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(
+    rbtc: Rbtc, release: Path, server: LoopbackServer
+) -> None:
+    base = (
+        "eval",
+        "--no-probe",
+        release,
+        "--model",
+        "tiny",
+        "--base-url",
+        server.url,
+        "--out",
+        "run",
+        "--concurrency",
+        1,
+    )
+    limit = ("--price", "1,2", "--max-cost", 0.0001)  # 20 millionths a reply
+    assert "stopped: 0.0001 spent, the limit is 0.0001" in rbtc(*base, *limit).refusal
+    assert server.count == 5
+    assert rbtc(*base, *limit).code == 1 and server.count == 5
+    assert rbtc(*base, "--price", "1,2", "--max-cost", 1).code == 0
 
 
 def test_an_answer_that_came_is_kept_when_the_limit_ends_the_session(
-    rbtc: Rbtc, release: Path, monkeypatch: pytest.MonkeyPatch
+    rbtc: Rbtc, release: Path, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer
 ) -> None:
     """It was paid for; a disk that is slow does not lose it."""
     put = Store.put
@@ -178,13 +174,12 @@ def test_an_answer_that_came_is_kept_when_the_limit_ends_the_session(
         await put(store, key, record)
 
     monkeypatch.setattr(Store, "put", late)
-    with LoopbackServer(model) as server:
-        said = rbtc(
-            "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--out", "run",
-            "--concurrency", 4, "--price", "1,2", "--max-cost", 0.0001,
-        )  # fmt: skip
-        assert said.code == 1 and 5 <= server.count <= 8
-        assert len(Path("run/journal.jsonl").read_bytes().splitlines()) == server.count
+    said = rbtc(
+        "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--out", "run",
+        "--concurrency", 4, "--price", "1,2", "--max-cost", 0.0001,
+    )  # fmt: skip
+    assert said.code == 1 and 5 <= server.count <= 8
+    assert len(Path("run/journal.jsonl").read_bytes().splitlines()) == server.count
 
 
 def test_what_an_endpoint_refuses_is_left_out_once_and_noted(rbtc: Rbtc, release: Path) -> None:
@@ -193,7 +188,7 @@ def test_what_an_endpoint_refuses_is_left_out_once_and_noted(rbtc: Rbtc, release
             return Fault(400, error_body("Unrecognized request argument supplied: top_k"))
         if "logprobs" in body:
             return Fault(403, error_body("You are not allowed to request logprobs from this model"))
-        return model(body)
+        return reply("[ping(a=1)]")
 
     with LoopbackServer(picky) as server:
         said = rbtc(
@@ -249,20 +244,19 @@ type = "text"
 """
 
 
-def test_a_file_says_the_same_and_the_command_line_wins(rbtc: Rbtc, release: Path) -> None:
+def test_a_file_says_the_same_and_the_command_line_wins(
+    rbtc: Rbtc, release: Path, server: LoopbackServer
+) -> None:
     Path("sub").mkdir()
     Path("sub/run.toml").write_text(FILE.replace("{secret}", SECRET))
     Path("sub/system.txt").write_text("Be brief.")
-    with LoopbackServer(model) as server:
-        base = ("eval", release, "--no-probe", "--config", "sub/run.toml", "--base-url", server.url)
-        said = rbtc(*base, "--out", "a")
-        assert said.code == 0, said.err
-        a, headers = server.bodies[-1], server.headers[-1]
-        said_b = rbtc(
-            *base, "--out", "b", "--top-p", 0.7, "--extra-body", '{"min_p": 0.2}', "--model", "other"
-        )
-        assert said_b.code == 0, said_b.err
-        b = server.bodies[-1]
+    base = ("eval", release, "--no-probe", "--config", "sub/run.toml", "--base-url", server.url)
+    said = rbtc(*base, "--out", "a")
+    assert said.code == 0, said.err
+    a, headers = server.bodies[-1], server.headers[-1]
+    said_b = rbtc(*base, "--out", "b", "--top-p", 0.7, "--extra-body", '{"min_p": 0.2}', "--model", "other")
+    assert said_b.code == 0, said_b.err
+    b = server.bodies[-1]
     assert "goes into every request as it is: min_p, response_format" in said.err
     expected = {
         "model": "tiny", "temperature": 0.5, "max_tokens": 1024, "top_p": 0.9, "stop": ["END"], "min_p": 0.05,
@@ -278,7 +272,7 @@ def test_a_file_says_the_same_and_the_command_line_wins(rbtc: Rbtc, release: Pat
 
 def test_the_file_on_the_page_is_read(rbtc: Rbtc, release: Path) -> None:
     [block] = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "evaluating.md").read_text(), re.DOTALL)
-    with LoopbackServer(model, models=["my-model"]) as server:
+    with LoopbackServer(lambda body: reply("[ping(a=1)]"), models=["my-model"]) as server:
         Path("run.toml").write_text(block.replace("http://localhost:8000/v1", server.url))
         said = rbtc(
             "eval", release, "--config", "run.toml", "--types", "clean", "--out", "run", "--top-p", 0.9
@@ -289,10 +283,9 @@ def test_the_file_on_the_page_is_read(rbtc: Rbtc, release: Path) -> None:
     assert record_of()["sessions"][0]["cost"] > 0
 
 
-def test_a_near_miss_in_a_file_is_noted(rbtc: Rbtc, release: Path) -> None:
+def test_a_near_miss_in_a_file_is_noted(rbtc: Rbtc, release: Path, server: LoopbackServer) -> None:
     Path("run.toml").write_text("temperatur = 0.5\n")
-    with LoopbackServer(model) as server:
-        said = rbtc("eval", release, "--config", "run.toml", "--model", f"tiny@{server.url}", "--limit", 1)
+    said = rbtc("eval", release, "--config", "run.toml", "--model", f"tiny@{server.url}", "--limit", 1)
     assert "temperatur (did you mean temperature?)" in said.err
 
 
@@ -373,14 +366,13 @@ def test_an_agent_takes_no_system_text(rbtc: Rbtc, release: Path) -> None:
 # --- from Python --------------------------------------------------------------------------------------
 
 
-def test_the_settings_from_python(release: Path, tmp_path: Path) -> None:
-    with LoopbackServer(model) as server:
-        done = api.evaluate(
-            release, model="tiny", base_url=server.url, types="clean", out=tmp_path / "run", top_p=0.5,
-            stop="END", system="Be brief.", headers={"X-Token": SECRET}, extra_body={"min_p": 0.1},
-            chat_template_args={"a": 1}, price=(1.0, 2.0), max_cost=1.0,
-        )  # fmt: skip
-        body = server.bodies[-1]
+def test_the_settings_from_python(release: Path, tmp_path: Path, server: LoopbackServer) -> None:
+    done = api.evaluate(
+        release, model="tiny", base_url=server.url, types="clean", out=tmp_path / "run", top_p=0.5,
+        stop="END", system="Be brief.", headers={"X-Token": SECRET}, extra_body={"min_p": 0.1},
+        chat_template_args={"a": 1}, price=(1.0, 2.0), max_cost=1.0,
+    )  # fmt: skip
+    body = server.bodies[-1]
     assert (body["top_p"], body["stop"], body["min_p"]) == (0.5, ["END"], 0.1)
     assert body["chat_template_kwargs"] == {"a": 1}
     assert done.folder.record.settings.headers == ("x-token",)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from robustbench_tc.errors import UserError
@@ -40,17 +39,8 @@ DECODING = {"temperature": 0.5, "max_tokens": 64}
 
 
 def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
-    plain: dict[str, Any] = {
-        "fingerprint": dataset.fingerprint(),
-        "model": "tiny",
-        "mode": "prompt",
-        "backend": "openai",
-        "decoding": DECODING,
-        "prompt_version": prompts.prompt_version(),
-        "selection": Selection(),
-        "repeat": 1,
-    }
-    return Settings(**(plain | changes))
+    plain = {"fingerprint": dataset.fingerprint(), "model": "tiny", "decoding": DECODING}
+    return small.settings(**(plain | {"prompt_version": prompts.prompt_version()} | changes))
 
 
 def evaluate(
@@ -245,28 +235,6 @@ def test_a_reply_cut_at_the_limit_is_an_answer(tmp_path: Path, serve: Any) -> No
     assert run.record.totals["finish_reason"] == {"length": 4}
 
 
-def test_a_finished_run_asks_nothing_again(tmp_path: Path, serve: Any) -> None:
-    server = serve(called)
-    run, first, _ = evaluate(tmp_path / "run", ALL, server)
-    count, bytes_then = server.count, run.answers_path.read_bytes()
-    run, second, _ = evaluate(tmp_path / "run", ALL, server)
-    assert server.count == count
-    assert run.answers_path.read_bytes() == bytes_then
-    assert len(run.record.sessions) == 2
-    assert first == second
-
-
-def test_a_torn_journal_loses_its_last_line_only(tmp_path: Path, serve: Any) -> None:
-    server = serve(called)
-    run, first, _ = evaluate(tmp_path / "run", ALL, server)
-    count = server.count
-    run.journal_path.write_bytes(run.journal_path.read_bytes()[:-20])
-    run.answers_path.write_bytes(b"PAR1")
-    _, second, _ = evaluate(tmp_path / "run", ALL, server)
-    assert server.count == count + 1
-    assert [p.id for p in first] == [p.id for p in second]
-
-
 def test_a_line_that_is_no_answer_is_said(tmp_path: Path, serve: Any) -> None:
     """Such as one with a status of a later version."""
     server = serve(called)
@@ -294,6 +262,10 @@ def test_repeats_are_asked_apart_with_their_own_seeds(tmp_path: Path, serve: Any
     ("changes", "said"),
     [
         ({"decoding": DECODING | {"temperature": 0.7}}, "temperature: 0.5 there, 0.7 here"),
+        (
+            {"decoding": DECODING | {"temperature": 0.7, "seed": 6}, "repeat": 2},
+            r"temperature: 0\.5 there, 0\.7 here; seed: not set there, 6 here\. Take",
+        ),
         ({"decoding": DECODING | {"seed": 1}}, "seed: not set there, 1 here"),
         ({"model": "small"}, 'model: "tiny" there, "small" here'),
         ({"mode": "fc"}, 'mode: "prompt" there, "fc" here'),
@@ -316,8 +288,9 @@ def test_a_run_without_an_answer_may_begin_again_under_other_settings(tmp_path: 
     dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
     run = record.start(tmp_path / "run", dataset, settings(dataset, model="tyni"), 5)
     run.journal_path.write_text('{"key":"a","status":"request_error"}\n{"key":"b","status":"agent_error"}\n')
-    record.start(tmp_path / "run", dataset, settings(dataset), 5)
-    assert record.open_run(tmp_path / "run").record.settings.model == "tiny"
+    record.start(tmp_path / "run", dataset, settings(dataset, selection=Selection(types=("clean",))), 5)
+    there = record.open_run(tmp_path / "run").record.settings
+    assert (there.model, there.selection) == ("tiny", Selection(types=("clean",)))
 
 
 def test_keys_differ_with_everything_that_an_answer_depends_on() -> None:
@@ -336,48 +309,10 @@ def test_keys_differ_with_everything_that_an_answer_depends_on() -> None:
     assert len(keys) == 8
 
 
-def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.txt").write_text("mine")
-    dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
-    refuses(
-        "is not empty: name a new folder", record.start, tmp_path / "notes", dataset, settings(dataset), 5
-    )
-    refuses("is not a run folder", record.open_run, tmp_path / "notes")
-
-
-def test_an_endpoint_that_dies_stops_the_session_and_keeps_what_was_had(tmp_path: Path, serve: Any) -> None:
-    rows = [
-        msgspec.structs.replace(row, id=f"{row.id}-{n}", clean_id=f"{row.clean_id}-{n}")
-        for n in range(60)
-        for row in small.clean_rows()
-    ]
-    left = iter(range(40))
-    server = serve(lambda body: SERVER_ERROR if next(left, None) is None else called(body))
-    refuses(
-        r"stopped answering .* the same command goes on",
-        evaluate,
-        tmp_path / "run",
-        rows,
-        server,
-        max_retries=0,
-    )
-    run = record.open_run(tmp_path / "run")
-    assert run.record.totals["status"]["ok"] == 40
-    assert run.record.totals["predictions"] < len(rows)
-    assert run.record.sessions[0].errors["server_error"] > 20
-
-
 def test_an_endpoint_that_takes_no_tools_is_found_out(tmp_path: Path, serve: Any) -> None:
     server = serve(lambda body: BAD_TOOL_NAME)
     refuses(r"refuses every registry .* --mode prompt", evaluate, tmp_path / "run", ALL, server, mode="fc")
     assert server.count < len(ALL)
-
-
-def test_nobody_there_is_one_line(tmp_path: Path) -> None:
-    server = LoopbackServer(called)
-    server.port = 9
-    refuses("nothing answers at http://127", evaluate, tmp_path / "run", STATIC, server)
 
 
 def test_two_processes_cannot_write_one_run(tmp_path: Path, serve: Any) -> None:

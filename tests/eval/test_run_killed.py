@@ -84,8 +84,7 @@ def killed_and_finished(
     )
     assert set(answered.values()) == {1}  # nothing that was answered is asked twice
     assert len(answered) == len(found) + Counter(one.injected for one in found)[True]
-    sessions = record.open_run(out).record.sessions
-    assert sum(one.seconds is None for one in sessions) == kills
+    assert sum(one.seconds is None for one in record.open_run(out).record.sessions) == kills
 
 
 def test_kills_and_a_fifth_of_failures_lose_nothing(tmp_path: Path) -> None:

@@ -69,8 +69,7 @@ def test_only_samples_with_every_dose_are_compared(tmp_path: Path) -> None:
     one = found(tmp_path, lambda clean_id, code: code != "typos_3" or clean_id in IDS[:30], lacking=20)
     assert one.n == 40
     assert [dose.accuracy.n for dose in one.doses] == [60, 60, 40]
-    commons = [dose.common for dose in one.doses]
-    assert [common.value for common in commons if common] == [1.0, 1.0, 0.25]
+    assert [common.value for common in [dose.common for dose in one.doses] if common] == [1.0, 1.0, 0.25]
     assert one.slope is not None and one.slope.value == pytest.approx(-0.375)
 
 
@@ -133,8 +132,7 @@ def test_doses_and_trends_are_in_the_report(tmp_path: Path) -> None:
     doses, trends = report.models[0].packs[:2]
     assert (doses.name, trends.name) == ("severity_doses", "severity_trends")
     assert [row[2] for row in doses.rows] == list(TYPOS)
-    values = [row[4].value for row in doses.rows if isinstance(row[4], Interval)]
-    assert values == [0.75, 0.5, 0.25]
+    assert [row[4].value for row in doses.rows if isinstance(row[4], Interval)] == [0.75, 0.5, 0.25]
     slope = trends.rows[0][3]
     assert isinstance(slope, Interval) and slope.value == pytest.approx(-0.25)
     # rows of 0, 0, 0 and of 1, 1, 1 have no trend; each of the 15 with 1, 0, 0 and with 1, 1, 0 is at its end

@@ -25,11 +25,6 @@ def bodies(server: LoopbackServer) -> Counter[str]:
     return Counter(schema.dumps(body) for body in server.bodies)
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", ROWS)
-
-
 @pytest.fixture
 def evaluate(release: Path, tmp_path: Path) -> Callable[..., Any]:
     def run(server: LoopbackServer, **options: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval import inputs, predictions, prompts, record, session, who
-from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval import inputs, predictions, record, session, who
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.vllm import VLLMTransport, cut_calls
@@ -69,15 +68,8 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
     sampling = {"temperature": 0.0, "max_tokens": 16, "top_k": 4, "stop": ["END"], "min_p": 0.1}
     decoding = {**sampling, "chat_template_kwargs": {"enable_thinking": False}}
-    settings = record.Settings(
-        fingerprint=dataset.fingerprint(),
-        model="tiny",
-        mode=mode,
-        backend="vllm",
-        decoding=decoding,
-        prompt_version=prompts.prompt_version(),
-        selection=Selection(),
-        repeat=1,
+    settings = small.settings(
+        fingerprint=dataset.fingerprint(), model="tiny", mode=mode, backend="vllm", decoding=decoding
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))

@@ -102,6 +102,28 @@ def test_a_call_that_a_defence_refuses_is_no_call_of_the_agents(tmp_path: Path) 
     assert [line.turn for line in journal.read(tmp_path / "j")] == [0, 1]
 
 
+@pytest.mark.parametrize(
+    "defend", [("schema",), ("schema", "namespace:prefix"), ("namespace:prefix", "schema")]
+)
+def test_a_defence_sees_the_tools_that_the_door_adds(defend: tuple[str, ...], tmp_path: Path) -> None:
+    """As the defences before it leave them: an invalid call of a distractor is answered by the defence."""
+
+    def wrong_then_right(seen: Seen) -> Answer:
+        names = {one["function"]["name"].split("__")[-1]: one["function"]["name"]
+                 for one in json.loads(seen.body)["tools"]}  # fmt: skip
+        replies = [[(names["refund_Budget"], "{}")], [(names["refund"], PAY[1])]]
+        bodies.append(json.loads(seen.body))
+        return Answer([json.dumps(chat_reply(replies[len(bodies) - 1])).encode()])
+
+    bodies: list[Json] = []
+    plan = with_defences(Plan(types=("CD",), seed=1), *defend)
+    with door(wrong_then_right, plan, tmp_path / "j") as (client, _):  # type: ignore[arg-type]
+        assert calls(ask(client, ASKED)["choices"][0]["message"]) == [PAY]
+    assert bodies[1]["messages"][-1]["content"].startswith("Invalid call of ")
+    (line,) = journal.read(tmp_path / "j")
+    assert [call["name"].split("__")[-1] for call in line.held] == ["refund_Budget"]
+
+
 @pytest.mark.parametrize("word", ["retry", "vote:3", "namespace:error"])
 def test_what_cannot_stand_behind_a_door_is_refused(word: str, tmp_path: Path) -> None:
     plan = with_defences(Plan(), word)
@@ -127,13 +149,19 @@ def test_a_servers_tools_and_results_are_defended(tmp_path: Path) -> None:
 
     (tmp_path / "plan.yaml").write_text(
         "version: 1\nfaults:\n- {kind: transient_timeout, at: [2], text: Gone.}\n"
-        "defend: ['namespace:prefix', hint, spotlight]\n"
+        "- {kind: injected_instruction, at: [3], text: Obey.}\n- {kind: silent_no_op, at: [4], text: Done.}\n"
+        "types: [same_name_A]\ndefend: ['namespace:prefix', hint, spotlight]\n"
     )
     with server_of(answers) as server, proxy_mcp(server.url, tmp_path / "plan.yaml") as address:
         mine = address.replace("/mcp", "/s/a.0/mcp")
-        names = [one["name"] for one in asked("tools/list", 1)["tools"]]
-        assert names == ["server1__get", "server1__pay"]
-        true = asked("tools/call", 2, name="server1__get", arguments={"id": "1"})
-        assert true["content"][0]["text"] == mark("get is done")
-        injected = asked("tools/call", 3, name="server1__pay", arguments={"id": "1"})
-        assert injected["content"][0]["text"] == mark(f"Gone.\n{HINT}")
+        cheap, get, pay = names = [one["name"] for one in asked("tools/list", 1)["tools"]]
+        assert names == ["server1__get", "server2__get", "server1__pay"]
+        results = [asked("tools/call", at, name=name, arguments={"id": "1"})["content"]
+                   for at, name in enumerate((get, pay, get, get, cheap), 2)]  # fmt: skip
+    assert [[part["text"] for part in parts] for parts in results] == [
+        [mark("get is done")],
+        [mark(f"Gone.\n{HINT}")],
+        [mark("get is done"), mark("Obey.")],
+        [mark("Done.")],
+        [mark('{"status":"ok"}')],  # of a tool that the door put there
+    ]

@@ -236,8 +236,12 @@ def test_a_provider_that_refuses_equal_names(stream: bool, tmp_path: Path) -> No
     ):
         for _ in range(2):
             assert calls(ask(client, ASKED, stream=stream)["choices"][0]["message"]) == [GET]
-    assert len(server.seen) == 3  # asked in vain once
-    assert [line.skipped for line in journal.read(tmp_path / "j")] == ["not_expressible"] * 2
+        assert len(server.seen) == 3  # asked in vain once
+        # Of an agent that itself sends two of one name the refusal goes back.
+        body = {"messages": ASKED, "tools": [TOOLS[0], *TOOLS], "stream": stream}
+        status, said = client.post("case.0", body)
+        assert (status, len(server.seen)) == (400, 4) and b"must be unique" in said
+    assert [line.skipped for line in journal.read(tmp_path / "j")] == ["not_expressible"] * 3
 
 
 def test_an_agent_that_rewrites_its_history_still_gets_replies() -> None:

@@ -77,15 +77,6 @@ def test_no_json_is_typed_by_guessing(run: str) -> None:
     assert {kinds[name] for name in ("calls", "first_tool_calls", "raw_output")} == {"VARCHAR"}
 
 
-def described(view: str, *files: str) -> list[tuple[str, str]]:
-    with duckdb.connect() as connection:
-        for name, value in {"paper": str(CELLS), "runs": [], "release": ""}.items():
-            connection.execute(f"set variable {name} = ?", [value])
-        for file in files:
-            connection.execute((SQL / file).read_text())
-        return [(name, kind) for name, kind, *_ in connection.execute(f"describe {view}").fetchall()]
-
-
 def test_the_stand_ins_have_the_columns_of_what_they_stand_for(run: str, tmp_path: Path) -> None:
     def columns(view: str, inputs: Inputs) -> list[tuple[str, str]]:
         with connect(inputs) as connection:
@@ -204,15 +195,6 @@ def test_a_release_names_the_rows_that_a_run_lacks(tmp_path: Path, run: str) -> 
     assert hardest[0]["last_user_turn"] == f"asked of {hardest[0]['clean_id']}"
 
 
-def test_the_paper_subset_is_the_python_one(run: str) -> None:
-    [outcomes] = runs.align([runs.read(run)], subset="paper")
-    ours = {code: found.of for code, found in outcomes.counts().items()}
-    found = {
-        r["type_code"]: (r["correct"], r["n"]) for r in rows("accuracy", Inputs(runs=[run], subset="paper"))
-    }
-    assert found == ours
-
-
 def test_the_verified_subset_is_the_python_one(tmp_path: Path) -> None:
     unstated = {clean_id for clean_id in clean_ids() if clean_id.endswith("_3")}
 
@@ -270,19 +252,13 @@ def test_recovery_tells_the_five_ways_apart(tmp_path: Path) -> None:
     assert row["gave_up"] == 2
 
 
-def test_error_modes_costs_and_sources_add_up(run: str) -> None:
+def test_costs_add_up_and_wrong_calls_are_marked(run: str) -> None:
     inputs = Inputs(runs=[run])
-    wrong = sum(r["n"] - r["correct"] for r in rows("accuracy", inputs))
-    modes = rows("error_modes", inputs)
-    assert sum(r["n"] for r in modes) == wrong
-    assert all(r["wrong_call"] for r in modes)
+    assert all(r["wrong_call"] for r in rows("error_modes", inputs))
     costs = rows("costs", inputs)
     assert sum(r["prompt_tokens"] for r in costs) == 400 * len(pairs(clean_ids()))
     for r in costs:
         assert r["completion_tokens_per_correct"] == pytest.approx(40 * r["n"] / r["correct"])
-    assert sum(r["n"] for r in rows("by_source", inputs)) == len(pairs(clean_ids()))
-    gain = rows("what_to_gain", inputs)
-    assert [r["net_lost"] for r in gain] == sorted((r["lost"] - r["gained"] for r in gain), reverse=True)
 
 
 # --- refusals and doors -------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live.carrying_out import CarryingOut, carried_out
 from robustbench_tc.eval.live.stage import Stage, gold_of
@@ -38,7 +37,6 @@ TOO_MANY = json.dumps({"error": f"only {MAX_CALLS} calls are carried out at a ti
 
 _SETTINGS = Settings(
     fingerprint="", model="", mode="prompt", backend="training", decoding={}, prompt_version="",
-    selection=Selection(), repeat=1,
 )  # fmt: skip
 
 

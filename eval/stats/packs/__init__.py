@@ -19,7 +19,8 @@ from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 
 from ..intervals import Interval
-from ..runs import Outcomes, Run
+from ..outcomes import Outcomes
+from ..runs import Run
 from ..summary import Summary
 from ..values import pack_of
 
@@ -45,12 +46,16 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Whose table it is; empty for one that no pack makes."""
 
 
-def spelled(cell: Cell) -> tuple[str, str]:
+def spelled(
+    cell: Cell,
+    number: Callable[[float], str] = numbers.number,
+    span: Callable[[Interval], str] = numbers.interval,
+) -> tuple[str, str]:
     """A cell as people read it, and its interval or ""."""
     if isinstance(cell, Interval):
-        return numbers.number(cell.value), numbers.interval(cell)
+        return number(cell.value), span(cell)
     if isinstance(cell, float):
-        return numbers.number(cell), ""
+        return number(cell), ""
     return numbers.NONE if cell is None else str(cell), ""
 
 

@@ -15,7 +15,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 
 from ..intervals import Interval, combined, of_estimate, resampled_mean, shares
-from ..runs import Outcomes
+from ..outcomes import Outcomes
 from ..significance import holm, paired_p
 from . import Given, Table
 

@@ -17,7 +17,7 @@ from robustbench_tc.io import numbers
 
 from ..intervals import Interval, combined, of_estimate, shares
 from ..lattice import Floats, Ints
-from ..runs import Outcomes
+from ..outcomes import Outcomes
 from ..significance import paired_p
 from . import Cell, Given, Table
 

@@ -138,8 +138,7 @@ def build(
     Raises UserError for a folder that is not a site of ours.
     """
     from ..eval.leaderboard import site
-    from ..eval.leaderboard.entries import read_entries
-    from ..eval.leaderboard.place import Hub, open_place
+    from ..eval.leaderboard.repository import Hub, open_place, read_entries
 
     there = open_place(str(place))
     status, entries, dropped = read_entries(there)

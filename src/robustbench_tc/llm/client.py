@@ -13,17 +13,23 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from functools import partial
+from typing import Self
 
 import msgspec
 
 from ..errors import UserError
 from ..schema import Json
-from .address import public
-from .endpoint import Endpoint
-from .errors import LLMError, takes_no_tools
+from .endpoint import Endpoint, public
+from .errors import (
+    LLMError,
+    most_tokens,
+    refused,
+    refused_value,
+    takes_no_system,
+    takes_no_tools,
+)
 from .messages import ChatRequest, Completion
-from .refused import most_tokens, refused, refused_value, takes_no_system
 from .store import Store
 from .transport import HttpTransport, Transport
 
@@ -122,8 +128,12 @@ class Client:
         await self._wire.close()
 
     async def served_models(self) -> list[str]:
-        """The models that the server lists; none where it has no list."""
-        return await self._wire.served_models()
+        """The models that the server lists within 10 seconds, sorted; none where it has no list."""
+        try:
+            async with asyncio.timeout(10.0):
+                return sorted(await self._wire.served_models())
+        except Exception:  # no server, or a list of something else: the list only completes a message
+            return []
 
     async def complete(self, request: ChatRequest) -> Completion:
         """The model's answer; from the store when it is there, and kept there before it is returned.
@@ -131,7 +141,7 @@ class Client:
         Raises LLMError when there is none, and UserError where a person has to fix something first.
         """
         if self.store is None:
-            return await self._counted(self._ask(request))
+            return await self._counted(request)
         key = request.key(self.endpoint.model)
         if (kept := self.store.get(key)) is not None:
             self.stats.replayed += 1
@@ -139,9 +149,9 @@ class Client:
             return _replayed(kept, self.store)
         task = self._under_way.get(key)
         if task is None:  # the same question asked twice at once is sent once
-            task = asyncio.create_task(self._counted(self._ask_and_keep(key, request, self.store)))
+            task = asyncio.create_task(self._counted(request, key))
             self._under_way[key] = task
-            task.add_done_callback(lambda done: self._forget(key, done))
+            task.add_done_callback(partial(self._forget, key))
         return await asyncio.shield(task)
 
     def _forget(self, key: str, task: asyncio.Task[Completion]) -> None:
@@ -149,20 +159,18 @@ class Client:
         if not task.cancelled():
             task.exception()  # seen, also when the caller is gone
 
-    async def _ask_and_keep(self, key: str, request: ChatRequest, store: Store) -> Completion:
-        done = await self._ask(request)
-        record = {
-            "model": self.endpoint.model,
-            "request": msgspec.to_builtins(request),
-            "completion": msgspec.to_builtins(done),
-            "time": time.time(),
-        }
-        await store.put(key, record)
-        return done
-
-    async def _counted(self, asking: Any) -> Completion:
+    async def _counted(self, request: ChatRequest, key: str = "") -> Completion:
+        """The answer, counted, and kept under the key."""
         try:
-            done: Completion = await asking
+            done = await self._ask(request)
+            if self.store is not None:
+                record = {
+                    "model": self.endpoint.model,
+                    "request": msgspec.to_builtins(request),
+                    "completion": msgspec.to_builtins(done),
+                    "time": time.time(),
+                }
+                await self.store.put(key, record)
         except LLMError as error:
             self.stats.errors[error.code] += 1
             self._tell()
@@ -301,7 +309,7 @@ class Client:
                 f"{self._where} refuses the key ({error.message}): check {self.endpoint.key_name}"
             )
         if error.code == "not_found":
-            served = await self._wire.served_models()
+            served = await self.served_models()
             if served and self.endpoint.model not in served:
                 known = ", ".join(served[:10]) + (", …" if len(served) > 10 else "")
                 return UserError(

@@ -1,13 +1,34 @@
 """Which model is asked, where, and with which key: filled in from the environment, shown without secrets."""
 
+import base64
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from ..errors import UserError
-from .address import Address, parse_address, public
+
+
+class Address(NamedTuple):
+    """Where to connect, and what is sent along. Only `url` is ever shown."""
+
+    url: str
+    """Scheme, host, port and path: no credentials, no slash at the end."""
+    basic: str | None = None
+    """The credentials as HTTP's basic authentication wants them."""
+    password: str | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request carries because of the credentials."""
+        return {"Authorization": f"Basic {self.basic}"} if self.basic else {}
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no message may hold."""
+        return tuple(one for one in (self.password, self.basic) if one and len(one) > 2)
 
 
 class _Facts(NamedTuple):
@@ -148,3 +169,53 @@ def parse_endpoints(spec: str) -> list[Endpoint]:
     first, *others = re.split(r",(?=https?://)", spec.strip())
     found = parse_endpoint(first)
     return [found, *(parse_endpoint(f"{found.model}@{url}") for url in others)]
+
+
+_WRONG = (
+    (r"\s", "white space or a control character is in it"),
+    (r"^(?!(?i:https?)://)", "it must begin with http:// or https://"),
+    (
+        r"^[^/]*//[^/?#]*[/?#].*@",
+        "an @ stands behind the host: write it as %40, and /, ? or # in a password as %2F, %3F or %23",
+    ),
+    (r"[?#]", "leave out what stands behind ? or #; in a password write them as %3F and %23"),
+    (
+        r"/(chat/)?completions/?$",
+        "leave out what stands behind /v1: the rest of the path is added for each request",
+    ),
+)
+"""What an address must not have, and why; the first counts."""
+
+
+def parse_address(text: str, what: str = "base URL") -> Address:
+    """An http or https address. Raises UserError, which says what is wrong and shows no credentials."""
+    shown = text if text.isprintable() else text + " "
+    why = next((why for pattern, why in _WRONG if re.search(pattern, shown)), None)
+    try:
+        parts = urlsplit(text)
+        port, host = parts.port, parts.hostname or ""
+        host.encode("idna")
+    except ValueError:
+        why = why or (
+            "its host or port is none that a network knows; an IPv6 address stands in brackets, as in "
+            "http://[::1]:8000"
+        )
+    if why is None and not re.fullmatch(r"[\w.:%-]+", host):
+        why = "it names no host that a network knows"
+    if why is not None:
+        raise UserError(f"{what} {public(text)!r}: {why}")
+    netloc = f"[{host}]" if ":" in host else host
+    url = f"{parts.scheme}://{netloc}" + (f":{port}" if port else "") + parts.path.rstrip("/")
+    if "@" not in parts.netloc:
+        return Address(url)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return Address(url, basic, password or user)
+
+
+def public(url: str) -> str:
+    """An address, `MODEL@ADDRESS`, or what was meant to be one, without credentials, query and fragment."""
+    found = re.match(r"([^\s:]*://)?(.*)@", url, re.DOTALL)
+    if found and (found[1] or ":" in found[2]):
+        url = (found[1] or "") + url[found.end() :]
+    return re.split(r"[?#]", url, maxsplit=1)[0]

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -22,7 +23,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
     def key(self, model: str) -> str:
         """sha256 over model, parameters, messages and tools: the address of the answer in a store."""
-        what = (model, _sorted(self.params), self.messages, self.tools, self.repeat)
+        params = msgspec.Raw(encode(self.params, order="sorted"))  # their order does not matter
+        what = (model, params, self.messages, self.tools, self.repeat)
         return hashlib.sha256(encode(what)).hexdigest()
 
 
@@ -147,10 +149,10 @@ def _count(value: Json) -> int | None:
     return value if is_count else None
 
 
-def encode(value: Json) -> bytes:
-    """JSON bytes, insertion order kept. Raises LLMError for what JSON cannot hold."""
+def encode(value: Json, order: Literal["sorted"] | None = None) -> bytes:
+    """JSON bytes, in insertion order or sorted. Raises LLMError for what JSON cannot hold."""
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(value, order=order)
     except (UnicodeEncodeError, TypeError) as error:
         raise LLMError("bad_request", f"the request is not JSON: {error}") from None
 
@@ -162,10 +164,3 @@ def decode(content: bytes) -> Json:
     except ValueError:
         text = json.dumps(json.loads(content), ensure_ascii=False)
         return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-
-
-def _sorted(value: Json) -> Json:
-    """Objects by key, so that the order of parameters does not matter."""
-    if isinstance(value, dict):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return value

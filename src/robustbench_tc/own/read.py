@@ -123,12 +123,14 @@ class _Cases(Fields):
         node = self.top.get("tools")
         for item in self.items(node, "tools", self.root.line) if node is not None or not more else ():
             name = self.text(item, "tools")
-            if "\0" in name:
-                self.fail(item.line, "a path cannot hold a null character")
+            self.require("\0" not in name, item.line, "a path cannot hold a null character")
             file = self.path.parent / name
             is_live = stems.get(file.stem) == LIVE
-            if file.stem in stems and not is_live:
-                self.fail(item.line, f"two files with the stem {file.stem!r}, their prefix; rename one")
+            self.require(
+                is_live or file.stem not in stems,
+                item.line,
+                f"two files with the stem {file.stem!r}, their prefix; rename one",
+            )
             stems[file.stem] = name
             self.files.append(file)
             try:
@@ -176,21 +178,22 @@ class _Cases(Fields):
             return False
         self.mapping(node, "a case", (*CASE, *TURN))
         self.text(node.value[PROPOSED_BY], PROPOSED_BY)
-        if "id" not in node.value:
-            self.fail(node.line, "a case has no 'id'")
+        self.require("id" in node.value, node.line, "a case has no 'id'")
         return True
 
     def name(self, node: Node) -> str:
         name = self.text(node, "id")
         letters = all(char in "-_." or unicodedata.category(char)[0] in "LMN" for char in name)
-        if len(name) > ID or not letters or not name.strip("."):
-            self.fail(node.line, f"an id is up to {ID} letters, digits and -_. ; this one is {name[:80]!r}")
+        self.require(
+            len(name) <= ID and letters and bool(name.strip(".")),
+            node.line,
+            f"an id is up to {ID} letters, digits and -_. ; this one is {name[:80]!r}",
+        )
         return name
 
     def case(self, node: Node) -> Case:
         found = self.mapping(node, "a case", (*CASE, *TURN))
-        if "id" not in found:
-            self.fail(node.line, "a case has no 'id'")
+        self.require("id" in found, node.line, "a case has no 'id'")
         name = self.name(found["id"])
         if PROBLEM in found:
             self.fail(
@@ -219,8 +222,9 @@ class _Cases(Fields):
         extra = found.get("extra")
         if extra is not None and extra.value != "allow":
             self.fail(extra.line, "'extra' can only be allow; leave it out otherwise")
-        if ("expect" in found) == ("any_of" in found):
-            self.fail(node.line, "a case has either 'expect' or 'any_of'")
+        self.require(
+            ("expect" in found) != ("any_of" in found), node.line, "a case has either 'expect' or 'any_of'"
+        )
         wanted = [found["expect"]] if "expect" in found else self.items(found["any_of"], "any_of", node.line)
         return CaseTurn(
             messages=tuple(messages),
@@ -241,8 +245,7 @@ class _Cases(Fields):
         calls, places = [], []
         for item in node.value:
             found = self.mapping(item, "a call", ("call", "arguments"))
-            if "call" not in found:
-                self.fail(item.line, "a call has no 'call': the tool's name")
+            self.require("call" in found, item.line, "a call has no 'call': the tool's name")
             place = self.tool(found["call"], "call")
             given = found.get("arguments", Node({}, item.line))
             if not isinstance(given.value, dict):
@@ -267,10 +270,8 @@ class _Cases(Fields):
         found: dict[str, tuple[Json, ...]] = {}
         for key, value in node.value.items():
             name = self.names.tools[self.tool(Node(key, node.keys[key]), "results")].tool.name
-            if name in found:
-                self.fail(node.keys[key], f"results of {name[:60]!r} stand there twice")
-            if value.value == []:
-                self.fail(value.line, "a list of results must not be empty")
+            self.require(name not in found, node.keys[key], f"results of {name[:60]!r} stand there twice")
+            self.require(value.value != [], value.line, "a list of results must not be empty")
             data = value.data()
             found[name] = tuple(data) if isinstance(data, list) else (data,)
         return found
@@ -278,8 +279,11 @@ class _Cases(Fields):
     # Messages
 
     def messages(self, found: dict[str, Node], node: Node) -> list[ChatMessage]:
-        if ("request" in found) == ("messages" in found):
-            self.fail(node.line, "a case has either 'request' or 'messages'")
+        self.require(
+            ("request" in found) != ("messages" in found),
+            node.line,
+            "a case has either 'request' or 'messages'",
+        )
         if "request" in found:
             return [{"role": "user", "content": self.text(found["request"], "request")}]
         messages: list[ChatMessage] = []
@@ -291,8 +295,11 @@ class _Cases(Fields):
             )
             message: ChatMessage = entry.data()
             role, content = message.get("role"), message.get("content")
-            if role not in ("user", "assistant", "tool") and not (role == "system" and place == 0):
-                self.fail(entry.line, "'role' is user, assistant or tool, or system in the first message")
+            self.require(
+                role in ("user", "assistant", "tool") or (role == "system" and place == 0),
+                entry.line,
+                "'role' is user, assistant or tool, or system in the first message",
+            )
             if role == "tool":
                 if (answers := message.get("tool_call_id")) not in waiting:
                     self.fail(entry.line, "'tool_call_id' must be the id of a call just before, once each")
@@ -300,15 +307,18 @@ class _Cases(Fields):
             elif waiting:
                 self.fail(entry.line, f"the call {waiting[0][:60]!r} has no message of role tool")
             if "tool_calls" in known:
-                if role != "assistant":
-                    self.fail(entry.line, "only an assistant's message has 'tool_calls'")
+                self.require(role == "assistant", entry.line, "only an assistant's message has 'tool_calls'")
                 calls = self.items(known["tool_calls"], "tool_calls", entry.line)
                 message["tool_calls"] = [self.earlier(one) for one in calls]
                 waiting = [one["id"] for one in message["tool_calls"]]
-                if len(set(waiting)) < len(waiting):
-                    self.fail(known["tool_calls"].line, "two calls have the same id")
-            if not isinstance(content, str) and not (content is None and "tool_calls" in known):
-                self.fail(entry.line, "'content' must be a text")
+                self.require(
+                    len(set(waiting)) == len(waiting), known["tool_calls"].line, "two calls have the same id"
+                )
+            self.require(
+                isinstance(content, str) or (content is None and "tool_calls" in known),
+                entry.line,
+                "'content' must be a text",
+            )
             messages.append(message)
         if (
             messages[-1]["role"] == "tool" and PROPOSED_BY in found
@@ -322,11 +332,9 @@ class _Cases(Fields):
     def earlier(self, node: Node) -> dict[str, Json]:
         """A call of an earlier turn, as OpenAI writes it, with the tool's name as rows list it."""
         found = self.mapping(node, "a tool call", ("id", "type", "function"))
-        if "id" not in found or "function" not in found:
-            self.fail(node.line, "a tool call has 'id' and 'function'")
+        self.require("id" in found and "function" in found, node.line, "a tool call has 'id' and 'function'")
         function = self.mapping(found["function"], "a function", ("name", "arguments"))
-        if "name" not in function:
-            self.fail(found["function"].line, "a function has a 'name'")
+        self.require("name" in function, found["function"].line, "a function has a 'name'")
         tool = self.names.tools[self.tool(function["name"], "name")].tool
         given = function["arguments"].data() if "arguments" in function else {}
         line = function["arguments"].line if "arguments" in function else node.line

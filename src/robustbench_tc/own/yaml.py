@@ -71,6 +71,11 @@ class Fields:
         """Raises UserError, in one line: names may hold line ends."""
         raise UserError(f"{self.where}:{line}: {' '.join(said.split())}")
 
+    def require(self, holds: object, line: int, said: str) -> None:
+        """`fail` where something does not hold."""
+        if not holds:
+            self.fail(line, said)
+
     def mapping(self, node: Node, what: str, known: Sequence[str]) -> dict[str, Node]:
         """The entries of a mapping that has none but the known keys."""
         if not isinstance(node.value, dict):
@@ -99,8 +104,11 @@ class Fields:
         version = top.get("version")
         if version is None:
             self.fail(line, "'version' is missing; write version: 1")
-        if version.value != 1 or isinstance(version.value, bool):
-            self.fail(version.line, "this version is not known; write version: 1")
+        self.require(
+            version.value == 1 and not isinstance(version.value, bool),
+            version.line,
+            "this version is not known; write version: 1",
+        )
 
 
 def load(data: bytes, where: str) -> Node:
@@ -227,7 +235,8 @@ class _Reader(Fields):
             self.fail(line, f"{text} cannot be sent as JSON; write a number, or put it into quotes")
         if _FLOAT.fullmatch(text):
             value = float(text)
-            if math.isinf(value):
-                self.fail(line, f"the number {text[:20]} is beyond what JSON readers hold")
+            self.require(
+                not math.isinf(value), line, f"the number {text[:20]} is beyond what JSON readers hold"
+            )
             return value
         return text

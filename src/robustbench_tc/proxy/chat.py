@@ -17,7 +17,7 @@ import msgspec
 from robustbench_tc.schema import Json
 
 from . import rewrite
-from .journal import Kept, Replaced, kept_lines
+from .journal import Called, Kept, Replaced, kept_lines
 from .plan import Fault, Plan, Session
 from .rewrite import Chat, NotTheCase, Offer, offer
 from .scenes import Scene, inside, of_turn
@@ -68,14 +68,6 @@ def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[by
         yield digest.digest()
 
 
-class Call(NamedTuple):
-    """A call of the model's."""
-
-    id: str
-    name: str
-    arguments: str
-
-
 @dataclass
 class Conversation:
     """What the model sees, growing while the door answers calls itself."""
@@ -100,15 +92,15 @@ class Conversation:
     @property
     def called(self) -> list[str]:
         """The tools of all its calls, by the agent's names where it has one."""
-        return [*self.before, *(self._own(call) or call.name for calls in self._calls() for call in calls)]
+        return [*self.before, *(self._own(call) or call["name"] for calls in self._calls() for call in calls)]
 
-    def _calls(self) -> list[list[Call]]:
+    def _calls(self) -> list[list[Called]]:
         """The calls of each message of the turn."""
         turn = enumerate(self.messages[self.start :], self.start)
         return [[] if place in self.refused else calls_of(message) for place, message in turn]
 
-    def _own(self, call: Call) -> str | None:
-        return self.offer.meant(call.name, call.arguments).own
+    def _own(self, call: Called) -> str | None:
+        return self.offer.meant(call["name"], call["arguments"]).own
 
     def faulted(self, plan: Plan, session: Session) -> tuple[list[Chat], list[Replaced], list[Replaced]]:
         """The messages with faults in place of results; which results of the last calls were replaced, and
@@ -117,7 +109,7 @@ class Conversation:
         replaced: list[Replaced] = []
         spared: list[Replaced] = []
         number, batch = len(self.before), 0
-        waiting: dict[str, tuple[Call, str | None, Fault | None]] = {}
+        waiting: dict[str, tuple[Called, str | None, Fault | None]] = {}
         """Of the last calls: the agent's name of the tool, and what the result meets."""
         turns = enumerate(zip(self.messages[self.start :], self._calls(), strict=True), self.start)
         for place, (message, calls) in turns:
@@ -125,8 +117,8 @@ class Conversation:
                 batch, waiting = batch + bool(calls), {}
             for call in calls:
                 own, number = self._own(call), number + 1
-                fault = self.scene.met(plan, session, batch, number, own or call.name)
-                waiting.setdefault(call.id, (call, own, fault))
+                fault = self.scene.met(plan, session, batch, number, own or call["name"])
+                waiting.setdefault(call["id"], (call, own, fault))
             if message.get("role") != "tool" or str(message.get("tool_call_id")) not in waiting:
                 continue
             call, own, fault = waiting[str(message["tool_call_id"])]
@@ -139,16 +131,16 @@ class Conversation:
                 continue
             if batch == turn:
                 label = "no_effect" if own is None else "after_effect"
-                met = Replaced(call=call.id, tool=own or call.name, kind=fault.kind, label=label)
+                met = Replaced(call=call["id"], tool=own or call["name"], kind=fault.kind, label=label)
                 (spared if spares else replaced).append(met)
         return out, replaced, spared
 
 
-def calls_of(message: Mapping[str, Json]) -> list[Call]:
+def calls_of(message: Mapping[str, Json]) -> list[Called]:
     """The calls of an assistant's message that can be read."""
     calls = message.get("tool_calls") if message.get("role") == "assistant" else None
     return [
-        Call(str(raw.get("id")), name, str(raw["function"].get("arguments") or ""))
+        Called(id=str(raw.get("id")), name=name, arguments=str(raw["function"].get("arguments") or ""))
         for raw in (calls if isinstance(calls, list) else ())
         if isinstance(name := inside(raw, "function", "name"), str)
     ]
@@ -216,7 +208,7 @@ def _followed(
             continue
         refused |= {len(found) + place for place in kept.refused}
         found += kept.before
-        same = kept.reply is not None and [call.id for call in calls_of(message)] == kept.calls
+        same = kept.reply is not None and [call["id"] for call in calls_of(message)] == kept.calls
         found.append(dict(kept.reply) if same else _named(message, offered))
         waiting = kept.answers if same else []
     return [*found, *waiting], refused

@@ -1,25 +1,51 @@
-"""The LLM door: a relay that carries out a plan."""
+"""The LLM door: a relay that carries out a plan, each request of the agent's until its reply has gone out,
+whole or in pieces.
 
+A reply whose calls all mean to the agent what the model wrote passes as it comes, byte by byte; else its
+calls are rewritten, and those that are not for the agent are answered here.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
-from aiohttp import web
+from aiohttp import ClientResponse, web
+from msgspec.structs import replace
 
-from robustbench_tc import sources
+from robustbench_tc import schema, sources
+from robustbench_tc.eval.defend import chain as defences
+from robustbench_tc.eval.record import Answer
+from robustbench_tc.llm.errors import from_status
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
-from . import rewrite
-from .chat import Held
-from .dialect import ChatCompletions
-from .exchange import Dialect, Handling
-from .journal import Exchange, Journal
-from .plan import Plan, Session, check
-from .relay import SILENCE_S, Relay, session_of
-from .responses import Responses
-from .rewrite import NOT_EXPRESSIBLE, Chat
-from .scenes import TOOLS_UNREAD, Scene, Scenes
-from .upstream import secrets_of
+from . import chat, rewrite
+from .chat import Held, Split
+from .dialects import ChatCompletions, ChatStream, Responses, ResponsesStream, Said
+from .journal import LEFT, Called, Exchange, Journal
+from .plan import Plan, Refused, Session, check
+from .relay import (
+    OURS,
+    SILENCE_S,
+    THEIRS,
+    Budget,
+    Relay,
+    UpstreamError,
+    broken_off,
+    error_of,
+    passed,
+    secrets_of,
+    session_of,
+)
+from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, offer, text_of, tools_of
+from .scenes import TOOLS_UNREAD, Scene, Scenes, loaded
+from .sse import END, MOST, Parts, event_data, event_of
+
+Dialect: TypeAlias = ChatCompletions | Responses
 
 DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
 """What a plan is carried out in, by its path; anything else passes as it came."""
@@ -48,7 +74,7 @@ class Door(Relay):
         check(plan, tools=False)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        self.journal = Journal(journal, plan, fingerprint=fingerprint, server=(self.upstream.url,))
+        self.journal = Journal(journal, plan, fingerprint=fingerprint, server=(self.url,))
         self.held = Held(journal)
         self._say = say
         self._said: set[str] = set()
@@ -109,3 +135,254 @@ class Door(Relay):
         if self.refuses_equal_names:
             scenes = [one.unperturbed(NOT_EXPRESSIBLE) if one.repeats_names else one for one in scenes]
         return scenes
+
+
+ASKED_AGAIN = 3
+"""How often the door answers a reply of calls that do not go out, and asks on."""
+
+
+class Handling:
+    """One request of the agent's, until its reply has gone out."""
+
+    def __init__(
+        self, door: "Door", dialect: Dialect, request: web.Request, session: Session, path: str, raw: bytes
+    ) -> None:
+        """Raises Refused."""
+        if request.headers.get("Content-Encoding", "identity") != "identity":
+            raise Refused("a compressed body is not supported: send it as it is")
+        body = loaded(raw)
+        if not isinstance(body, dict):
+            raise Refused("the body has to be a JSON object")
+        if not isinstance(body.get("tools") or [], list):
+            raise Refused("'tools' has to be a list")
+        self.door, self.dialect, self.request, self.session = door, dialect, request, session
+        self.path, self.raw, self.body = path, raw, dialect.read(body)
+        self.budget = Budget(MOST)
+        self.usage: dict[str, int] = {}
+        model = body.get("model")
+        self.line = Exchange.of(session, model=model if isinstance(model, str) else None)
+        """The journal's."""
+        self.begin()
+
+    def begin(self) -> None:
+        """The conversation of the session's scenes; of the request as it came, where that is not about its
+        case. Raises Refused."""
+        door, line = self.door, self.line
+
+        def asked_of(scenes: Sequence[Scene]) -> chat.Conversation:
+            return chat.conversation(self.body, scenes, self.session, door.plan, door.held)
+
+        try:
+            self.asked = asked_of(door.scenes_of(self.session, self.body))
+        except NotTheCase as error:
+            self.asked = asked_of(door.scenes_of(self.session, self.body, str(error)))
+        self.scene, self.began = self.asked.scene, len(self.asked.messages)
+        line.type, line.row, line.skipped = self.scene.code, self.scene.put, self.scene.skipped
+        line.turn = self.asked.turn
+        self._defence = self._asking()
+
+    def _asking(self) -> defences.Asking | None:
+        """The defences at work, where one of them may answer the reply and ask on; else None."""
+        chain = self.scene.defences
+        asks = [one.code for one in chain if one.requests]
+        if not asks or self.scene.skipped == TOOLS_UNREAD:
+            return None
+        if isinstance(self.dialect, Responses) and self.body.get("stream") is True:
+            raise Refused(f"--defend {asks[0]} looks at whole replies: ask without 'stream' here")
+        # Each sees the tools as those before it leave them.
+        offered = offer(self.body.get("tools") or (), self.scene._replace(defences=()))
+        row = replace(
+            self.scene.row,
+            messages=(schema.Message("user", ""),),  # the tools alone matter
+            tools=tools_of(offered.entries),
+            injected_error=None,
+        )
+        asking = defences.reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
+        next(asking)  # the request that the model is asked anyway
+        return asking
+
+    async def run(self) -> web.StreamResponse:
+        """The reply to the agent; the journal has its line in any case."""
+        try:
+            reply = await self._reply()
+            self.line.status = reply.status
+            return reply
+        except UpstreamError as error:
+            self.line.status, self.line.error = error.status, str(error)
+            raise
+        except asyncio.CancelledError:
+            self.line.status, self.line.error = LEFT, "the agent left before its reply was whole"
+            raise
+        finally:  # aiohttp ends a stream after this
+            self.door.note(self.request, self.line)
+
+    # Asking
+
+    def _asked(self) -> bytes:
+        """The request as the model gets it."""
+        messages, replaced, spared = self.asked.faulted(self.door.plan, self.session)
+        self.line.replaced += [one for one in replaced if one not in self.line.replaced]
+        self.line.spared += [one for one in spared if one not in self.line.spared]
+        offered = self.asked.offer
+        body = {**self.body, "messages": messages}
+        if offered.entries or self.body.get("tools") is not None:
+            body["tools"] = offered.entries
+        if body == self.body and offered.is_plain:
+            return self.raw
+        if isinstance(choice := body.get("tool_choice"), dict):
+            body["tool_choice"] = offered.chosen(choice)
+        return json.dumps(self.dialect.write(body)).encode()
+
+    async def _ask(self) -> ClientResponse:
+        headers = passed(self.request.headers, OURS)
+        headers["Accept-Encoding"] = "identity"
+        found = await self.door.ask("POST", self.path, headers, self._asked())
+        if found.headers.get("Content-Encoding", "identity") != "identity":
+            found.close()
+            raise UpstreamError("the server compresses its replies although it was asked not to")
+        return found
+
+    # The reply
+
+    async def _reply(self) -> web.StreamResponse:
+        """The reply, whole or in pieces, as the server sends it."""
+        if not self.asked.offer.is_plain or self._defence is not None:
+            return await self._rewritten()
+        kept = bytearray()  # as it is, read all the same for the journal
+        reply = await self.door.passed_on(self.request, self.path, self._asked(), kept)
+        self.line.error = error_of(loaded(kept)) or None
+        said = self.dialect.said(loaded(kept))
+        if said is None:
+            stream = self.dialect.stream(self.asked.offer)
+            for event in END.split(kept):
+                list(stream.feed(loaded(event_data(event))))
+            said = stream.said()
+        if said is not None:
+            self._taken(said, ASKED_AGAIN)
+        return reply
+
+    async def _rewritten(self) -> web.StreamResponse:
+        """The reply in the agent's names, one after the other until one goes out."""
+        out: web.StreamResponse | None = None
+        body = b""
+        split: Split | None = None
+        stream = self.dialect.stream(self.asked.offer)
+        try:
+            for again in range(ASKED_AGAIN + 1):
+                found = await self._ask()
+                if _is_stream(found):
+                    if out is None:
+                        out = web.StreamResponse(headers=passed(found.headers, THEIRS))
+                        await out.prepare(self.request)
+                    await self._pieces(found, stream, out)
+                    said = stream.said()
+                else:
+                    body = await self.door.whole(found, self.budget)
+                    if out is None and self._goes_on_without_equal_names(found.status, body):
+                        return await self._reply()
+                    said = self.dialect.said(loaded(body)) if found.status == 200 and out is None else None
+                if said is None or (split := self._taken(said, again)) is not None:
+                    break
+                stream.again()
+            if out is None:
+                return self._whole(found, body, split)
+            if split is None:
+                raise UpstreamError(error_of(loaded(body)) or "the server's stream ended before its reply")
+            for chunk in stream.end(split, self.usage if len(self.line.replies) > 1 else {}):
+                await out.write(event_of(chunk))
+            await out.write(self.dialect.done)
+        except UpstreamError:
+            if out is None:
+                raise
+            broken_off(self.request)  # a stream that has begun can only end
+        return out
+
+    def _goes_on_without_equal_names(self, status: int, body: bytes) -> bool:
+        """Gives up the session's type where the server refuses it for two tools of one name. Whether that
+        helps: the agent itself may send two."""
+        if status not in (400, 422) or not self.asked.offer.repeats_names:
+            return False
+        said = loaded(body) or body[:2000].decode(errors="replace")
+        if from_status(status, said, {}, with_tools=True, now=0.0).code != "duplicate_tools":
+            return False
+        self.door.refuses_equal_names = True
+        self.begin()
+        return not self.asked.offer.repeats_names
+
+    def _whole(self, found: ClientResponse, body: bytes, split: Split | None) -> web.Response:
+        headers = passed(found.headers, THEIRS)
+        self.line.error = error_of(loaded(body)) or None
+        if split is None or (not split.changed and not self.asked.messages[self.began :]):
+            return web.Response(status=found.status, headers=headers, body=body)
+        parsed = self.dialect.reply(loaded(body), split)
+        if isinstance(parsed.get("usage"), dict):
+            parsed["usage"] = {**parsed["usage"], **self.usage}
+        return web.Response(headers=headers, body=json.dumps(parsed).encode())
+
+    async def _pieces(
+        self, found: ClientResponse, stream: ChatStream | ResponsesStream, out: web.StreamResponse
+    ) -> None:
+        """Passes on what of a reply goes out before its end; an event that is not changed as it came."""
+        async with found:
+            async for event in Parts(partial(self.door.piece, found, self.budget)):
+                said = event_data(event)
+                value = loaded(said)
+                if not said:
+                    await out.write(event)
+                for chunk in stream.feed(value):
+                    await out.write(event if chunk == value else event_of(chunk))
+
+    def _taken(self, said: Said, again: int) -> Split | None:
+        """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
+        found = chat.split(said.message, self.asked.offer)
+        calls = chat.calls_of(found.reply)
+        if again < ASKED_AGAIN and (results := self._answered(calls)) is not None:
+            self.asked.refused |= {len(self.asked.messages)}
+            self.asked.messages.append(found.reply)
+            for call, text in zip(calls, results, strict=True):
+                self.line.held.append({"id": call["id"], "name": call["name"], "answer": text})
+                self.asked.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+            return None
+        in_row = self.asked.offer.in_row
+        named = [Called({**call, "name": in_row.get(call["name"], call["name"])}) for call in calls]
+        self.line.replies.append(
+            {
+                "text": text_of(found.reply.get("content")),
+                "tool_calls": named or None,
+                "finish_reason": said.finish if isinstance(said.finish, str) else None,
+            }
+        )
+        self.line.held += found.held
+        for name, number in said.usage.items() if isinstance(said.usage, dict) else ():
+            if isinstance(number, int) and not isinstance(number, bool):
+                self.usage[name] = self.usage.get(name, 0) + number
+        # With nothing for the agent to do, or to read, the door answers.
+        if found.sent or not found.held or again == ASKED_AGAIN:
+            kept = chat.kept_of(self.asked, self.began, found)
+            if self.door.held.put(self.asked.key, kept):
+                self.line.key, self.line.kept = self.asked.key, kept
+            return found
+        self.asked.messages += [found.reply, *found.answers]
+        return None
+
+    def _answered(self, calls: Sequence[Called]) -> Sequence[str] | None:
+        """What a defence answers the calls of a reply with, before it asks on; None: the reply goes on."""
+        if self._defence is None or not calls:
+            return None
+        try:
+            request = self._defence.send(
+                Answer(id=self.scene.row.id, repeat=0, number=1, status="ok", tool_calls=list(calls))
+            )
+        except StopIteration:
+            self._defence = None
+            return None
+        return request.turns[-1].results
+
+
+def _calls(answer: Answer) -> tuple[schema.Call, ...]:
+    given = ((one["name"], loaded(one["arguments"])) for one in answer.tool_calls or ())
+    return tuple(schema.Call(name, said if isinstance(said, dict) else {}) for name, said in given)
+
+
+def _is_stream(found: ClientResponse) -> bool:
+    return found.status == 200 and found.content_type == "text/event-stream"

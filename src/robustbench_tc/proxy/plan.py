@@ -248,12 +248,11 @@ def planned(path: Path, *, allow_writes: bool = False, defend: Names = ()) -> tu
 def with_tools(plan: Plan, data: Dataset) -> Plan:
     """The plan for the dataset, with what that says of own tools: by their names, and as an agent registers
     them."""
-    reads, repeats = (), ()
-    if data.book is not None:
-        reads, repeats = data.book.read_only, data.book.idempotent
+    plan = replace(plan, bench=data.name)
+    if (found := data.book) is None:
+        return plan
     return replace(
         plan,
-        bench=data.name,
-        read_only=(*plan.read_only, *reads, *map(safe_name, reads)),
-        idempotent=(*plan.idempotent, *repeats, *map(safe_name, repeats)),
+        read_only=(*plan.read_only, *found.read_only, *map(safe_name, found.read_only)),
+        idempotent=(*plan.idempotent, *found.idempotent, *map(safe_name, found.idempotent)),
     )

@@ -24,6 +24,8 @@ from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sampl
 
 from .plan import Fault, Plan, Session
 
+ASKED = "door__"
+"""How the id of a row begins that is made of a request."""
 TOOLS_UNREAD = "tools_cannot_be_read"
 """Why a request is not perturbed: a tool of it is none."""
 
@@ -49,11 +51,16 @@ class Scene(NamedTuple):
         found = shown(self.defences, row)
         return self.row if found is row else replace(found, messages=found.messages[:-1] if there else ())
 
-    def told(self, text: str, *, injected: bool) -> str:
+    def told(self, text: str, *, injected: bool = False) -> str:
         """The answer to a call as the model sees it. `injected`: it took the place of the tool's own."""
         row = replace(self.row, messages=(Message("tool", text),), injected_error=text if injected else None)
         found = shown(self.defences, row)
         return found.injected_error or found.messages[-1].content
+
+    @property
+    def put(self) -> str | None:
+        """The row of the dataset that is put to the model."""
+        return None if self.skipped or self.row.id.startswith(ASKED) else self.row.id
 
     @property
     def repeats_names(self) -> bool:
@@ -212,6 +219,11 @@ class Scenes:
         types = self._plan.types
         return types[session.repeat % len(types)] if types else taxonomy.CLEAN
 
+    def untouched(self, session: Session) -> Scene:
+        """Where nothing happens to requests, whatever their tools are."""
+        asked = _row(session, (), ())
+        return Scene(taxonomy.CLEAN, asked, asked)
+
     def of(
         self,
         session: Session,
@@ -289,8 +301,8 @@ class Scenes:
 def _row(session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> Sample:
     """A request as a clean row."""
     return Sample(
-        id=f"door__{session.case}::clean",
-        clean_id=f"door__{session.case}",
+        id=f"{ASKED}{session.case}::clean",
+        clean_id=f"{ASKED}{session.case}",
         type_code=taxonomy.CLEAN,
         source=sources.OWN,
         category="calls",

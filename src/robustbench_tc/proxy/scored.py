@@ -166,7 +166,6 @@ def score(
         backend="door",
         decoding={"journal": hashlib.sha256(first).hexdigest()[:16]},
         prompt_version=prompts.prompt_version(),
-        selection=Selection(),
         repeat=1,
     )
     by_row: dict[str, list[Attempt]] = defaultdict(list)

@@ -177,11 +177,14 @@ class Hub:
         files: Mapping[str, Path | bytes],
         message: str,
         *,
-        head: str,
+        head: str | None = None,
         removed: Sequence[str] = (),
         fix: str = AGAIN,
     ) -> str:
-        """One commit onto main, which has to be at `head`. Returns it; the head itself if nothing differs."""
+        """One commit onto main, which has to be at `head` where one is given.
+
+        Returns it; the head itself if nothing differs.
+        """
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         operations = [*(CommitOperationAdd(path, held) for path, held in files.items())]

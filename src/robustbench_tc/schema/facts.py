@@ -75,21 +75,21 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     ground_truth_changes: bool
     train_augmentable: bool
     """Whether training data may draw it."""
-    sources: tuple[str, ...]
+    sources: tuple[str, ...] = ()
     """Sources whose samples it can apply to."""
     rows: Rows
     """What a build has of the paper's five sources."""
-    paper_rows: int | None
+    paper_rows: int | None = None
     """Rows of the paper's own release; null for an extension."""
-    paper_unchanged: int
+    paper_unchanged: int = 0
     """How many of those hold nothing that could be rewritten: no rows here."""
-    judged_as: str | None
+    judged_as: str | None = None
     """Types that rewrite a text: what it is, in the words of the judge of meaning."""
-    injected_error: str | None
+    injected_error: str | None = None
     """Types of the channel `tool_result`: the protocol's text, letter by letter."""
-    flags: dict[str, str]
+    flags: dict[str, str] = {}
     """Flags that its rows may carry beyond their clean row's, with words for the card."""
-    traits: dict[str, Json]
+    traits: dict[str, Json] = {}
     """What tells the types of one channel apart, by name."""
     solved_without_reading: str = ""
     """Why the type stays although its gold tool is found without the request; "" for one where it is not."""

@@ -107,8 +107,10 @@ def fault(**changes: Any) -> Callable[[Row], Any]:
     return lambda row: row["fault"].update(changes)
 
 
-def of(name: str, config: str, check: str, plant: Callable[[Row], Any], fits: Any = lambda row: True) -> None:
-    DEFECTS.append(Defect(name, config, check, plant, fits))
+def of(
+    name: str, config: str, check: str, plant: Callable[[Row], Any], fits: Any = lambda row: True
+) -> Defect:
+    return Defect(name, config, check, plant, fits)
 
 
 # --- rows by themselves -------------------------------------------------------------------------------
@@ -119,28 +121,35 @@ NO_OP, TIMEOUT, LEAF = "live_silent_no_op", "live_timeout_after_effect", "live_f
 DRIFT, NOT_DONE = "live_schema_drift_after_effect", "transient_schema_drift"
 TWICE, FIRST, ORDER = "live_duplicate_effect", "live_prerequisite", "live_injected_instruction"
 
-of("a column that is no JSON", TASKS, "decodes", lambda r: r.update(turns="[{"))
-of("a label that nobody knows", AUTH, "decodes", lambda r: r.update(label="maybe"))
-of("blanks in a JSON cell", TASKS, "canonical", lambda r: r.update(turns=dumps(r["turns"]) + " "))
-of("a type in another's config", AUTH, "place", lambda r: r.update(type_code="live_silent_no_op"))
-of("an id of another type", AUTH, "place", lambda r: r.update(id=f"{r['clean_id']}::live"))
-of("a row of no task", AUTH, "anchored", lambda r: r.update(clean_id="x", id=f"x::{AUTH}"))
-of("another user's words", AUTH, "equals_its_clean_row", say("Thank you."))
-of("another gold state", AUTH, "equals_its_clean_row", lambda r: r.update(gold_state_sha256="0" * 64))
-of("a label on a clean row", TASKS, "clean_has_no_fault", lambda r: r.update(label="repair"))
-of("a row without a position", AUTH, "says_its_fault", lambda r: r.update(position=None))
-of("a row without a fault", AUTH, "says_its_fault", lambda r: r.update(fault=None))
-of("a turn that says nothing", TASKS, "turns_ask", lambda r: r["turns"][0].update(messages=[]))
-of(
-    "an answer among the user's words",
-    TASKS,
-    "turns_ask",
-    lambda r: r["turns"][0]["messages"].append({"role": "assistant", "content": "Done."}),
-)
-of("a tool twice", TASKS, "registry_is_sound", lambda r: r["tools"].append(r["tools"][0]))
-of("a turn that adds no tool", TASKS, "registry_is_sound", lambda r: r["turns"][0].update(adds=["nothing"]))
-of("another seed", LIMIT, "seed_is_the_builds", lambda r: r.update(seed=7))
-of("a world of nobody", TASKS, "world_is_known", lambda r: r.update(world="nowhere"))
+DEFECTS += [
+    of("a column that is no JSON", TASKS, "decodes", lambda r: r.update(turns="[{")),
+    of("a label that nobody knows", AUTH, "decodes", lambda r: r.update(label="maybe")),
+    of("blanks in a JSON cell", TASKS, "canonical", lambda r: r.update(turns=dumps(r["turns"]) + " ")),
+    of("a type in another's config", AUTH, "place", lambda r: r.update(type_code="live_silent_no_op")),
+    of("an id of another type", AUTH, "place", lambda r: r.update(id=f"{r['clean_id']}::live")),
+    of("a row of no task", AUTH, "anchored", lambda r: r.update(clean_id="x", id=f"x::{AUTH}")),
+    of("another user's words", AUTH, "equals_its_clean_row", say("Thank you.")),
+    of("another gold state", AUTH, "equals_its_clean_row", lambda r: r.update(gold_state_sha256="0" * 64)),
+    of("a label on a clean row", TASKS, "clean_has_no_fault", lambda r: r.update(label="repair")),
+    of("a row without a position", AUTH, "says_its_fault", lambda r: r.update(position=None)),
+    of("a row without a fault", AUTH, "says_its_fault", lambda r: r.update(fault=None)),
+    of("a turn that says nothing", TASKS, "turns_ask", lambda r: r["turns"][0].update(messages=[])),
+    of(
+        "an answer among the user's words",
+        TASKS,
+        "turns_ask",
+        lambda r: r["turns"][0]["messages"].append({"role": "assistant", "content": "Done."}),
+    ),
+    of("a tool twice", TASKS, "registry_is_sound", lambda r: r["tools"].append(r["tools"][0])),
+    of(
+        "a turn that adds no tool",
+        TASKS,
+        "registry_is_sound",
+        lambda r: r["turns"][0].update(adds=["nothing"]),
+    ),
+    of("another seed", LIMIT, "seed_is_the_builds", lambda r: r.update(seed=7)),
+    of("a world of nobody", TASKS, "world_is_known", lambda r: r.update(world="nowhere")),
+]
 
 
 @defect("an undo that reads", TASKS, "registry_is_sound")
@@ -154,57 +163,59 @@ def _flags(row: Row) -> None:
     next(tool for tool in row["tools"] if not tool["writes"]).update(writes=True)
 
 
-of("more than a start", TASKS, "starts", lambda r: r["initial_state"].update(clock=1))
-of("a short hash", TASKS, "starts", lambda r: r.update(gold_state_sha256="abc"))
-of("a call of no tool", TASKS, "gold_is_offered", lambda r: gold(r)[0].update(name="conjure"))
-of("no gold", TASKS, "gold_is_offered", lambda r: r.update(golden_calls=[[] for _ in r["turns"]]))
-of(
-    "a call before its tool is offered",
-    TASKS,
-    "gold_is_offered",
-    lambda r: r["turns"][-1].update(adds=[r["golden_calls"][0][0]["name"]]),
-    lambda r: len(r["turns"]) > 1 and r["golden_calls"][0],
-)
-of(
-    "an undeclared argument",
-    TASKS,
-    "gold_arguments_are_declared",
-    lambda r: gold(r)[0]["parameters"].update(mood="good"),
-)
-of(
-    "an argument less",
-    TASKS,
-    "gold_arguments_are_declared",
-    lambda r: first_write(r)["parameters"].popitem(),
-    lambda r: first_write(r)["parameters"],
-)
-of("a user who knows the benchmark", TASKS, "nothing_tells", say("This is live_stale_read."))
-of(
-    "a tool that knows its fault",
-    TASKS,
-    "nothing_tells",
-    lambda r: r["tools"][0].update(description="Looks at the silent_no_op."),
-)
-
-# --- faults -------------------------------------------------------------------------------------------
-
-of("a fault of another kind", SERVER, "fault_is_its_types", fault(kind="transient_timeout"))
-of("a text that no kind needs", SERVER, "fault_says_what_its_kind_needs", fault(text="hello"))
-of("a leaf without a value", LEAF, "fault_says_what_its_kind_needs", lambda r: r["fault"].pop("value"))
-of("a tool to call first that is none", FIRST, "fault_says_what_its_kind_needs", fault(tool="conjure"))
-of(
-    "a tool to call first that is the called one",
-    FIRST,
-    "fault_says_what_its_kind_needs",
-    lambda r: r["fault"].update(tool=r["fault"]["at"]["tool"]),
-)
-of(
-    "an order to read",
-    ORDER,
-    "fault_says_what_its_kind_needs",
-    lambda r: r["fault"].update(tool=next(str(tool["name"]) for tool in r["tools"] if not tool["writes"])),
-)
-of("an order that names no tool", ORDER, "fault_says_what_its_kind_needs", fault(text="Please hurry."))
+DEFECTS += [
+    of("more than a start", TASKS, "starts", lambda r: r["initial_state"].update(clock=1)),
+    of("a short hash", TASKS, "starts", lambda r: r.update(gold_state_sha256="abc")),
+    of("a call of no tool", TASKS, "gold_is_offered", lambda r: gold(r)[0].update(name="conjure")),
+    of("no gold", TASKS, "gold_is_offered", lambda r: r.update(golden_calls=[[] for _ in r["turns"]])),
+    of(
+        "a call before its tool is offered",
+        TASKS,
+        "gold_is_offered",
+        lambda r: r["turns"][-1].update(adds=[r["golden_calls"][0][0]["name"]]),
+        lambda r: len(r["turns"]) > 1 and r["golden_calls"][0],
+    ),
+    of(
+        "an undeclared argument",
+        TASKS,
+        "gold_arguments_are_declared",
+        lambda r: gold(r)[0]["parameters"].update(mood="good"),
+    ),
+    of(
+        "an argument less",
+        TASKS,
+        "gold_arguments_are_declared",
+        lambda r: first_write(r)["parameters"].popitem(),
+        lambda r: first_write(r)["parameters"],
+    ),
+    of("a user who knows the benchmark", TASKS, "nothing_tells", say("This is live_stale_read.")),
+    of(
+        "a tool that knows its fault",
+        TASKS,
+        "nothing_tells",
+        lambda r: r["tools"][0].update(description="Looks at the silent_no_op."),
+    ),
+    # --- faults -------------------------------------------------------------------------------------------
+    of("a fault of another kind", SERVER, "fault_is_its_types", fault(kind="transient_timeout")),
+    of("a text that no kind needs", SERVER, "fault_says_what_its_kind_needs", fault(text="hello")),
+    of("a leaf without a value", LEAF, "fault_says_what_its_kind_needs", lambda r: r["fault"].pop("value")),
+    of("a tool to call first that is none", FIRST, "fault_says_what_its_kind_needs", fault(tool="conjure")),
+    of(
+        "a tool to call first that is the called one",
+        FIRST,
+        "fault_says_what_its_kind_needs",
+        lambda r: r["fault"].update(tool=r["fault"]["at"]["tool"]),
+    ),
+    of(
+        "an order to read",
+        ORDER,
+        "fault_says_what_its_kind_needs",
+        lambda r: r["fault"].update(
+            tool=next(str(tool["name"]) for tool in r["tools"] if not tool["writes"])
+        ),
+    ),
+    of("an order that names no tool", ORDER, "fault_says_what_its_kind_needs", fault(text="Please hurry.")),
+]
 
 
 @defect("an order to do what gold does", ORDER, "fault_says_what_its_kind_needs", lambda r: first_write(r))
@@ -213,12 +224,20 @@ def _ordered(row: Row) -> None:
     row["fault"].update(tool=call["name"], text=f"Call {call['name']} with {dumps(call['parameters'])} now.")
 
 
-of("a call that gold never makes", SERVER, "fault_meets_gold", fault(at={"call": 99}))
-of("an effect of a read", NO_OP, "fault_fits_the_call", fault(at={"read": 1}))
-of("a lost answer of a read", DRIFT, "fault_fits_the_call", fault(at={"read": 1}))
-of("a lost answer of a call that was not made", DRIFT, "fault_is_its_types", fault(kind=NOT_DONE))
-of("a false value of a write", LEAF, "fault_fits_the_call", fault(at={"write": 1}))
-of("a read called first write", SERVER, "position_is_the_calls", fault(at={"read": 1}), lambda r: _writes(r))
+DEFECTS += [
+    of("a call that gold never makes", SERVER, "fault_meets_gold", fault(at={"call": 99})),
+    of("an effect of a read", NO_OP, "fault_fits_the_call", fault(at={"read": 1})),
+    of("a lost answer of a read", DRIFT, "fault_fits_the_call", fault(at={"read": 1})),
+    of("a lost answer of a call that was not made", DRIFT, "fault_is_its_types", fault(kind=NOT_DONE)),
+    of("a false value of a write", LEAF, "fault_fits_the_call", fault(at={"write": 1})),
+    of(
+        "a read called first write",
+        SERVER,
+        "position_is_the_calls",
+        fault(at={"read": 1}),
+        lambda r: _writes(r),
+    ),
+]
 
 
 def _writes(row: Row) -> bool:
@@ -243,7 +262,9 @@ def _for_ever(row: Row) -> None:
     row["label"] = "report"
 
 
-of("a fault that is met no times", LIMIT, "repeat_fits_the_label", fault(repeat=0))
+DEFECTS += [
+    of("a fault that is met no times", LIMIT, "repeat_fits_the_label", fault(repeat=0)),
+]
 
 # --- replay -------------------------------------------------------------------------------------------
 
@@ -259,14 +280,16 @@ def _asking(row: Row) -> Row:
     return next((turn for turn in row["turns"] if turn.get("answers")), {})
 
 
-of("a hash of another state", TASKS, "gold_state", lambda r: r.update(gold_state_sha256="0" * 64))
-of(
-    "a gold call that fails",
-    TASKS,
-    "gold_without_error",
-    lambda r: first_write(r)["parameters"].update({_text(r): "nobody-0"}),
-    lambda r: _text(r),
-)
+DEFECTS += [
+    of("a hash of another state", TASKS, "gold_state", lambda r: r.update(gold_state_sha256="0" * 64)),
+    of(
+        "a gold call that fails",
+        TASKS,
+        "gold_without_error",
+        lambda r: first_write(r)["parameters"].update({_text(r): "nobody-0"}),
+        lambda r: _text(r),
+    ),
+]
 
 
 def _text(row: Row) -> str | None:
@@ -295,36 +318,36 @@ def _idempotent(row: Row) -> None:
     next(tool for tool in row["tools"] if tool["name"] == name).update(idempotent=True)
 
 
-of(
-    "a value that the user had said",
-    SERVER,
-    "position_is_decisive",
-    lambda r: say(dumps(gold(r)))(r),
-    lambda r: not _writes(r),
-)
-
-
-of(
-    "a write that nobody can look up",
-    LIMIT,
-    "label_holds",
-    lambda r: r.update(label="report"),
-    lambda r: _once(r),
-)
-of(
-    "an effect that nothing takes back",
-    TWICE,
-    "label_holds",
-    lambda r: r.update(label="repair"),
-    lambda r: r["label"] == "report",
-)
-of(
-    "an effect that can be taken back",
-    TWICE,
-    "label_holds",
-    lambda r: r.update(label="report"),
-    lambda r: r["label"] == "repair",
-)
+DEFECTS += [
+    of(
+        "a value that the user had said",
+        SERVER,
+        "position_is_decisive",
+        lambda r: say(dumps(gold(r)))(r),
+        lambda r: not _writes(r),
+    ),
+    of(
+        "a write that nobody can look up",
+        LIMIT,
+        "label_holds",
+        lambda r: r.update(label="report"),
+        lambda r: _once(r),
+    ),
+    of(
+        "an effect that nothing takes back",
+        TWICE,
+        "label_holds",
+        lambda r: r.update(label="repair"),
+        lambda r: r["label"] == "report",
+    ),
+    of(
+        "an effect that can be taken back",
+        TWICE,
+        "label_holds",
+        lambda r: r.update(label="report"),
+        lambda r: r["label"] == "repair",
+    ),
+]
 
 
 def _once(row: Row) -> bool:
@@ -340,7 +363,15 @@ def _unrelated(row: Row) -> bool:
     return row["world"] == "orders" and all(call["name"] != "search_products" for call in gold(row))
 
 
-of("a search before a payment", FIRST, "prerequisite_makes_sense", fault(tool="search_products"), _unrelated)
+DEFECTS += [
+    of(
+        "a search before a payment",
+        FIRST,
+        "prerequisite_makes_sense",
+        fault(tool="search_products"),
+        _unrelated,
+    ),
+]
 
 
 @defect("an old state that nobody reads", "live_stale_read", "stale_read_matters")
@@ -348,17 +379,19 @@ def _unread(row: Row) -> None:
     row["fault"]["at"] = {"write": sum(writes(row, call["name"]) for call in gold(row))}
 
 
-of("a value of nobody's", LEAF, "leaf_is_false", fault(value="nobody-0"))
-of("a value of another kind", LEAF, "leaf_is_false", fault(value=17))
-of(
-    "the true value",
-    LEAF,
-    "leaf_is_false",
-    lambda r: r["fault"].update(value=_customer(r)),
-    lambda r: r["fault"]["path"] == ["customer_id"] and _customer(r),
-)
-of("a leaf in no place", LEAF, "leaf_is_false", fault(path=["nowhere"]))
-of("a leaf that is met nowhere", LEAF, "fault_is_met", fault(path=["nowhere"]))
+DEFECTS += [
+    of("a value of nobody's", LEAF, "leaf_is_false", fault(value="nobody-0")),
+    of("a value of another kind", LEAF, "leaf_is_false", fault(value=17)),
+    of(
+        "the true value",
+        LEAF,
+        "leaf_is_false",
+        lambda r: r["fault"].update(value=_customer(r)),
+        lambda r: r["fault"]["path"] == ["customer_id"] and _customer(r),
+    ),
+    of("a leaf in no place", LEAF, "leaf_is_false", fault(path=["nowhere"])),
+    of("a leaf that is met nowhere", LEAF, "fault_is_met", fault(path=["nowhere"])),
+]
 
 # --- texts --------------------------------------------------------------------------------------------
 
@@ -374,22 +407,26 @@ for _name, _check, _said in (
     ("a token", "credentials_reviewed", "Use hf_a1B2c3D4e5F6g7H8i9J0 for it."),
     ("a text beyond all bounds", "length", "word " * 3_000),
 ):
-    of(_name, TASKS, _check, say(_said))
-of(
-    "a tool of no type",
-    TASKS,
-    "tools_are_schemas",
-    lambda r: r["tools"][0].update(parameters={"type": "objekt"}),
-)
-of(
-    "a secret in a world",
-    TASKS,
-    "credentials_reviewed",
-    lambda r: r["initial_state"]["state"].update(password="hunter2!x9"),
-)
-of(
-    "another order beside the injected one",
-    ORDER,
-    "markup",
-    lambda r: r["fault"].update(text=r["fault"]["text"] + " <script>alert(1)</script>"),
-)
+    DEFECTS += [
+        of(_name, TASKS, _check, say(_said)),
+    ]
+DEFECTS += [
+    of(
+        "a tool of no type",
+        TASKS,
+        "tools_are_schemas",
+        lambda r: r["tools"][0].update(parameters={"type": "objekt"}),
+    ),
+    of(
+        "a secret in a world",
+        TASKS,
+        "credentials_reviewed",
+        lambda r: r["initial_state"]["state"].update(password="hunter2!x9"),
+    ),
+    of(
+        "another order beside the injected one",
+        ORDER,
+        "markup",
+        lambda r: r["fault"].update(text=r["fault"]["text"] + " <script>alert(1)</script>"),
+    ),
+]

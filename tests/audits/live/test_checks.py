@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from robustbench_tc.audits.checks import rules
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.live import registry, texts
-from robustbench_tc.audits.live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan, scan
+from robustbench_tc.audits.live.rows import more_tools
+from robustbench_tc.audits.live.scan import SUITES, LiveScan, scan
 from robustbench_tc.worlds import find
 
 from . import planting
 
-CHECKS = {*OF_A_ROW, *texts.PROTECTS, *OF_THE_REPLAY} - {*registry.PROTECTS, "gold_is_not_taken"}
+CHECKS = {
+    rule.name for one in SUITES for rule in rules(one) if not (rule.is_native or rule.for_ is more_tools)
+} - {"gold_is_not_taken"}
 """Those of rows with more tools have a build of their own (test_registry_types)."""
 
 

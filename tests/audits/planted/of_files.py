@@ -19,8 +19,8 @@ from .build import EDITS, Edit, Forged, Row, edit
 TABLES = "tables"
 
 
-def table(name: str, what: str, change: Callable[[list[Row]], Any]) -> None:
-    EDITS.append(Edit(TABLES, f"{what} ({name})", lambda build: build.change(name, change), True))
+def table(name: str, what: str, change: Callable[[list[Row]], Any]) -> Edit:
+    return Edit(TABLES, f"{what} ({name})", lambda build: build.change(name, change), True)
 
 
 for name, column, value in (
@@ -39,11 +39,15 @@ for name, column, value in (
     def put(rows: list[Row], column: str = column, value: Any = value) -> None:
         rows[-1][column] = value
 
-    table(name, f"another `{column}`", put)
+    EDITS += [
+        table(name, f"another `{column}`", put),
+    ]
 for name in ("evidence", "taxonomy", "known_issues"):
-    table(name, "a row dropped", lambda rows: rows.pop())
-    table(name, "a row twice", lambda rows: rows.append(dict(rows[0])))
-    table(name, "rows in another order", lambda rows: rows.reverse())
+    EDITS += [
+        table(name, "a row dropped", lambda rows: rows.pop()),
+        table(name, "a row twice", lambda rows: rows.append(dict(rows[0]))),
+        table(name, "rows in another order", lambda rows: rows.reverse()),
+    ]
 
 
 # --- columns and footers ------------------------------------------------------------------------------
@@ -53,15 +57,11 @@ FOOTER = "footers"
 
 def footer(
     name: str, config: str, change: Callable[[pa.Table], pa.Table] = lambda t: t, **options: Any
-) -> None:
+) -> Edit:
     """An edit of a file that leaves its cells alone."""
-    EDITS.append(
-        Edit(
-            FOOTER,
-            f"{name} ({config})",
-            lambda build: build.rewrite(config, change, **options),
-            config in ("clean", "known_issues", "taxonomy"),
-        )
+    of_clean = config in ("clean", "known_issues", "taxonomy")
+    return Edit(
+        FOOTER, f"{name} ({config})", lambda build: build.rewrite(config, change, **options), of_clean
     )
 
 
@@ -95,37 +95,45 @@ def noted_first(table: pa.Table) -> pa.Table:
 
 
 for config in ("clean", "TD_AB"):
-    footer("a key more in the footer", config, metadata(author="nobody"))
-    footer("another `huggingface` entry", config, metadata(huggingface='{"info": {"features": {}}}'))
-    footer("no metadata at all", config, lambda t: t.replace_schema_metadata(None))
-    footer("a column more", config, lambda t: t.append_column("query", pa.array(["x"] * t.num_rows)))
-    footer("a column less", config, lambda t: t.drop_columns(["flags"]))
+    EDITS += [
+        footer("a key more in the footer", config, metadata(author="nobody")),
+        footer("another `huggingface` entry", config, metadata(huggingface='{"info": {"features": {}}}')),
+        footer("no metadata at all", config, lambda t: t.replace_schema_metadata(None)),
+        footer("a column more", config, lambda t: t.append_column("query", pa.array(["x"] * t.num_rows))),
+        footer("a column less", config, lambda t: t.drop_columns(["flags"])),
+        footer(
+            "a column renamed",
+            config,
+            lambda t: t.rename_columns([f"{n}_" if n == "seed" else n for n in t.column_names]),
+        ),
+        footer(
+            "columns in another order", config, lambda t: t.select([*t.column_names[1:], t.column_names[0]])
+        ),
+        footer("a wider integer", config, cast("gold_tool_index", pa.int64())),
+    ]
+EDITS += [
+    footer("large strings", "CD", cast("category", pa.large_string())),
+    footer("a dictionary column", "TD", cast("source", pa.dictionary(pa.int32(), pa.string()))),
+    footer("a column that may not be null", "clean", required),
+    footer("metadata of a column", "clean", noted),
+    footer("another compression", "clean", compression="snappy"),
     footer(
-        "a column renamed",
-        config,
-        lambda t: t.rename_columns([f"{n}_" if n == "seed" else n for n in t.column_names]),
-    )
-    footer("columns in another order", config, lambda t: t.select([*t.column_names[1:], t.column_names[0]]))
-    footer("a wider integer", config, cast("gold_tool_index", pa.int64()))
-footer("large strings", "CD", cast("category", pa.large_string()))
-footer("a dictionary column", "TD", cast("source", pa.dictionary(pa.int32(), pa.string())))
-footer("a column that may not be null", "clean", required)
-footer("metadata of a column", "clean", noted)
-footer("another compression", "clean", compression="snappy")
-footer("no dictionary encoding", "clean", compression="zstd", use_dictionary=False, write_page_index=True)
-footer(
-    "another encoding",
-    "clean",
-    compression="zstd",
-    use_dictionary=False,
-    column_encoding={"id": "DELTA_BYTE_ARRAY"},
-)
-footer("small row groups", "clean", row_group_size=50)
-footer("pages without an index", "known_issues", compression="zstd", use_content_defined_chunking=True)
-footer("no statistics", "clean", compression="zstd", write_statistics=False)
-footer("another page version", "clean", compression="zstd", data_page_version="2.0")
-footer("a description in a field's metadata", "taxonomy", noted_first)
-footer("another format version", "CD_NT", compression="zstd", write_page_index=True, version="1.0")
+        "no dictionary encoding", "clean", compression="zstd", use_dictionary=False, write_page_index=True
+    ),
+    footer(
+        "another encoding",
+        "clean",
+        compression="zstd",
+        use_dictionary=False,
+        column_encoding={"id": "DELTA_BYTE_ARRAY"},
+    ),
+    footer("small row groups", "clean", row_group_size=50),
+    footer("pages without an index", "known_issues", compression="zstd", use_content_defined_chunking=True),
+    footer("no statistics", "clean", compression="zstd", write_statistics=False),
+    footer("another page version", "clean", compression="zstd", data_page_version="2.0"),
+    footer("a description in a field's metadata", "taxonomy", noted_first),
+    footer("another format version", "CD_NT", compression="zstd", write_page_index=True, version="1.0"),
+]
 
 
 @edit(FOOTER, "bytes between the rows and the footer")
@@ -153,7 +161,7 @@ def _(build: Forged) -> None:
 FILES = "files"
 
 
-def more(name: str, what: str) -> None:
+def more(name: str, what: str) -> Edit:
     """A copy of clean's file under another name."""
 
     def plant(build: Forged) -> None:
@@ -161,46 +169,48 @@ def more(name: str, what: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(build.shard("clean"), path)
 
-    EDITS.append(Edit(FILES, what, plant, True))
+    return Edit(FILES, what, plant, True)
 
 
-more("extra.parquet", "a Parquet file more, at the root")
-more("taxonomy/test-00001-of-00002.parquet", "a Parquet file more, in a table's folder")
-more("CD/test-00001-of-00002.parquet", "a Parquet file more, in a config's folder")
-more("CD/train-00000-of-00001.parquet", "a split more")
-more("hard/test-00000-of-00001.parquet", "a config more")
-more("CD_AB_pref/test-00000-of-00001.parquet", "an extension type that was not built")
-more("CD/deep/test-00000-of-00001.parquet", "a Parquet file deeper down")
-more("audit/test-00000-of-00001.parquet", "a Parquet file under `audit/`")
-more(".hidden.parquet", "a hidden Parquet file")
-more("CD/.test-00000-of-00001.parquet", "a hidden Parquet file in a config's folder")
-more("clean/TEST-00000-of-00001.PARQUET", "a Parquet file in capital letters")
-more("CD\u200b/test-00000-of-00001.parquet", "a folder with an invisible letter")
-more("СD/test-00000-of-00001.parquet", "a folder with a homoglyph")
-more("README.md ", "a file whose name ends with a blank")
-more("a\nb.txt", "a file with a line break in its name")
-more("notes.txt", "a text file")
-more("audit/notes.txt", "a file under `audit/` that no audit names")
-more(".git/config", "a repository")
-more("data_files.py", "a script")
-more("readme.md", "a card whose name has other letters")
-more("cd/test-00000-of-00001.parquet", "a config whose name has other letters")
-more("CD /test-00000-of-00001.parquet", "a config whose name ends with a blank")
-more("CD/test-00000-of-00001.parquet.bak", "a file beside a shard")
-more("CD/data.arrow", "an Arrow file")
-more("clean.jsonl", "rows as JSON lines")
-more("robustbench-tc.py", "a loading script")
-more(".gitattributes", "a `.gitattributes`")
-more(".DS_Store", "a hidden file")
-more(".cache/huggingface/download/x.lock", "a file of the Hub's client")
-more("errata.jsonl", "errata that are none")
-more("croissant.json", "a croissant.json")
-more("yanked.json", "a list of withdrawn versions")
-more("manifest.json", "a manifest that is none")
-more("audit_report.json", "an audit report that is none")
-more("audit_report.html", "an audit's page without a report")
-more("audit/judgments.jsonl/x", "a folder for the judgments")
-more("dataset_infos.json", "a `dataset_infos.json`")
+EDITS += [
+    more("extra.parquet", "a Parquet file more, at the root"),
+    more("taxonomy/test-00001-of-00002.parquet", "a Parquet file more, in a table's folder"),
+    more("CD/test-00001-of-00002.parquet", "a Parquet file more, in a config's folder"),
+    more("CD/train-00000-of-00001.parquet", "a split more"),
+    more("hard/test-00000-of-00001.parquet", "a config more"),
+    more("CD_AB_pref/test-00000-of-00001.parquet", "an extension type that was not built"),
+    more("CD/deep/test-00000-of-00001.parquet", "a Parquet file deeper down"),
+    more("audit/test-00000-of-00001.parquet", "a Parquet file under `audit/`"),
+    more(".hidden.parquet", "a hidden Parquet file"),
+    more("CD/.test-00000-of-00001.parquet", "a hidden Parquet file in a config's folder"),
+    more("clean/TEST-00000-of-00001.PARQUET", "a Parquet file in capital letters"),
+    more("CD\u200b/test-00000-of-00001.parquet", "a folder with an invisible letter"),
+    more("СD/test-00000-of-00001.parquet", "a folder with a homoglyph"),
+    more("README.md ", "a file whose name ends with a blank"),
+    more("a\nb.txt", "a file with a line break in its name"),
+    more("notes.txt", "a text file"),
+    more("audit/notes.txt", "a file under `audit/` that no audit names"),
+    more(".git/config", "a repository"),
+    more("data_files.py", "a script"),
+    more("readme.md", "a card whose name has other letters"),
+    more("cd/test-00000-of-00001.parquet", "a config whose name has other letters"),
+    more("CD /test-00000-of-00001.parquet", "a config whose name ends with a blank"),
+    more("CD/test-00000-of-00001.parquet.bak", "a file beside a shard"),
+    more("CD/data.arrow", "an Arrow file"),
+    more("clean.jsonl", "rows as JSON lines"),
+    more("robustbench-tc.py", "a loading script"),
+    more(".gitattributes", "a `.gitattributes`"),
+    more(".DS_Store", "a hidden file"),
+    more(".cache/huggingface/download/x.lock", "a file of the Hub's client"),
+    more("errata.jsonl", "errata that are none"),
+    more("croissant.json", "a croissant.json"),
+    more("yanked.json", "a list of withdrawn versions"),
+    more("manifest.json", "a manifest that is none"),
+    more("audit_report.json", "an audit report that is none"),
+    more("audit_report.html", "an audit's page without a report"),
+    more("audit/judgments.jsonl/x", "a folder for the judgments"),
+    more("dataset_infos.json", "a `dataset_infos.json`"),
+]
 
 
 @edit(FILES, "a hard link to a file outside")
@@ -221,7 +231,7 @@ def _(build: Forged) -> None:
         file.truncate(2**26)
 
 
-def content(name: str, what: str, change: Callable[[bytes], bytes]) -> None:
+def content(name: str, what: str, change: Callable[[bytes], bytes]) -> Edit:
     """Another content of a file that is named."""
 
     def plant(build: Forged) -> None:
@@ -231,37 +241,45 @@ def content(name: str, what: str, change: Callable[[bytes], bytes]) -> None:
         assert after != before
         path.write_bytes(after)
 
-    EDITS.append(Edit(FILES, f"{name}: {what}", plant, True))
+    return Edit(FILES, f"{name}: {what}", plant, True)
 
 
-def late(what: str, change: Callable[[str], str]) -> None:
+def late(what: str, change: Callable[[str], str]) -> Edit:
     """Another text of the build report, which resealing would write over."""
     change_it = (marker.BUILD, change)
-    EDITS.append(Edit(FILES, f"{marker.BUILD}: {what}", lambda build: build.late.append(change_it), True))
+    return Edit(FILES, f"{marker.BUILD}: {what}", lambda build: build.late.append(change_it), True)
 
 
 for name in ("README.md", "build_report.md", "generations.jsonl"):
-    content(name, "lines that end with CR LF", lambda data: data.replace(b"\n", b"\r\n"))
-    content(name, "a byte order mark", lambda data: b"\xef\xbb\xbf" + data)
-    content(name, "empty", lambda data: b"")
-    content(name, "a line more at the end", lambda data: data + b"\n")
-    content(name, "UTF-16", lambda data: data.decode().encode("utf-16"))
-content("README.md", "20 MB more", lambda data: data + b" " * 20_000_000)
-late("lines that end with CR LF", lambda text: text.replace("\n", "\r\n"))
-late("a byte order mark", lambda text: "\ufeff" + text)
-late("empty", lambda text: "")
-late("a line more at the end", lambda text: text + "\n")
-late("a list", lambda text: "[]")
-late("NaN", lambda text: text.replace('"seed": 0', '"seed": NaN'))
-late("great depth", lambda text: "[" * 100_000)
-late("cut short", lambda text: text[:-100])
-content("generations.jsonl", "cut short", lambda data: data[:-100])
-content("generations.jsonl", "NaN", lambda data: data.replace(b'"asked":191', b'"asked":NaN', 1))
-content(
-    "generations.jsonl", "a number as a float", lambda data: data.replace(b'"asked":191', b'"asked":191.0', 1)
-)
-content("generations.jsonl", "a key twice", lambda data: data.replace(b'{"kind":', b'{"kind":"x","kind":', 1))
-content("generations.jsonl", "an escaped letter", lambda data: data.replace(b"e", b"\\u0065", 1))
+    EDITS += [
+        content(name, "lines that end with CR LF", lambda data: data.replace(b"\n", b"\r\n")),
+        content(name, "a byte order mark", lambda data: b"\xef\xbb\xbf" + data),
+        content(name, "empty", lambda data: b""),
+        content(name, "a line more at the end", lambda data: data + b"\n"),
+        content(name, "UTF-16", lambda data: data.decode().encode("utf-16")),
+    ]
+EDITS += [
+    content("README.md", "20 MB more", lambda data: data + b" " * 20_000_000),
+    late("lines that end with CR LF", lambda text: text.replace("\n", "\r\n")),
+    late("a byte order mark", lambda text: "\ufeff" + text),
+    late("empty", lambda text: ""),
+    late("a line more at the end", lambda text: text + "\n"),
+    late("a list", lambda text: "[]"),
+    late("NaN", lambda text: text.replace('"seed": 0', '"seed": NaN')),
+    late("great depth", lambda text: "[" * 100_000),
+    late("cut short", lambda text: text[:-100]),
+    content("generations.jsonl", "cut short", lambda data: data[:-100]),
+    content("generations.jsonl", "NaN", lambda data: data.replace(b'"asked":191', b'"asked":NaN', 1)),
+    content(
+        "generations.jsonl",
+        "a number as a float",
+        lambda data: data.replace(b'"asked":191', b'"asked":191.0', 1),
+    ),
+    content(
+        "generations.jsonl", "a key twice", lambda data: data.replace(b'{"kind":', b'{"kind":"x","kind":', 1)
+    ),
+    content("generations.jsonl", "an escaped letter", lambda data: data.replace(b"e", b"\\u0065", 1)),
+]
 
 
 edit(FILES, "a name that is not UTF-8")(

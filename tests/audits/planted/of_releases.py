@@ -11,13 +11,13 @@ from .build import EDITS, Base, Edit, Forged, edit
 AUDIT = "audit"
 
 
-def text(area: str, base: Base, name: str, what: str, change: Callable[[str], str]) -> None:
-    EDITS.append(Edit(area, what, lambda build: build.text(name, change), True, base))
+def text(area: str, base: Base, name: str, what: str, change: Callable[[str], str]) -> Edit:
+    return Edit(area, what, lambda build: build.text(name, change), True, base)
 
 
-def late(area: str, base: Base, name: str, what: str, change: Callable[[str], str]) -> None:
+def late(area: str, base: Base, name: str, what: str, change: Callable[[str], str]) -> Edit:
     """An edit that resealing does not undo."""
-    EDITS.append(Edit(area, what, lambda build: build.late.append((name, change)), True, base))
+    return Edit(area, what, lambda build: build.late.append((name, change)), True, base)
 
 
 def replaced(before: str, after: str) -> Callable[[str], str]:
@@ -33,8 +33,8 @@ def verdict(build: Forged, change: Callable[[dict[str, Any]], Any]) -> None:
     path.write_bytes(marker.sealed(found))
 
 
-def sealed(what: str, change: Callable[[dict[str, Any]], Any]) -> None:
-    EDITS.append(Edit(AUDIT, what, lambda build: verdict(build, change), True, "audited"))
+def sealed(what: str, change: Callable[[dict[str, Any]], Any]) -> Edit:
+    return Edit(AUDIT, what, lambda build: verdict(build, change), True, "audited")
 
 
 def a_red_one(report: dict[str, Any]) -> None:
@@ -45,28 +45,42 @@ def none_left(report: dict[str, Any]) -> None:
     report["checks"] = []
 
 
-sealed("the verdict turned round", lambda r: r.update(passed=False))
-sealed("a failed check in a green report", a_red_one)
-sealed("no checks in a green report", none_left)
-sealed("a check twice", lambda r: r["checks"].append(r["checks"][0]))
-sealed("about another build", lambda r: r.update(build="0" * 64))
-sealed("about another profile", lambda r: r.update(profile="full"))
-sealed("about another fingerprint", lambda r: r.update(fingerprint="0" * 32))
-sealed("a field more", lambda r: r.update(approved=True))
-sealed("a reason put in, the page as it was", lambda r: r["checks"][1].update(reason="Approved."))
-sealed("another provenance, the page as it was", lambda r: r.update(provenance="rebuilt by hand"))
-sealed("another figure of what needs no reading", lambda r: r["shortcuts"][1].update(classifier=1))
-sealed("it names a Parquet file", lambda r: r["files"].update({"clean/x.parquet": "0" * 64}))
-sealed("it names a file outside of `audit/`", lambda r: r["files"].update({"notes.txt": "0" * 64}))
-sealed("it names a file that is not there", lambda r: r["files"].update({"audit/x.json": "0" * 64}))
-late(AUDIT, "audited", marker.AUDIT, "a blank more in the report", replaced('"passed":', '"passed": '))
-late(
-    AUDIT, "audited", marker.AUDIT, "a key twice in the report", replaced('"kind":', '"kind": "x",\n "kind":')
-)
-late(AUDIT, "audited", marker.AUDIT, "NaN for a number", replaced('"applied": ', '"applied": NaN, "x": '))
-text(AUDIT, "audited", marker.PAGE, "a sentence more on the page", replaced("</h1>", "</h1><p>Approved.</p>"))
-text(AUDIT, "audited", marker.PAGE, "a script on the page", replaced("</h1>", "</h1><script>1</script>"))
-late(AUDIT, "audited", "audit/judgments.jsonl", "a judgment more", lambda t: t + '{"score": 5}\n')
+EDITS += [
+    sealed("the verdict turned round", lambda r: r.update(passed=False)),
+    sealed("a failed check in a green report", a_red_one),
+    sealed("no checks in a green report", none_left),
+    sealed("a check twice", lambda r: r["checks"].append(r["checks"][0])),
+    sealed("about another build", lambda r: r.update(build="0" * 64)),
+    sealed("about another profile", lambda r: r.update(profile="full")),
+    sealed("about another fingerprint", lambda r: r.update(fingerprint="0" * 32)),
+    sealed("a field more", lambda r: r.update(approved=True)),
+    sealed("a reason put in, the page as it was", lambda r: r["checks"][1].update(reason="Approved.")),
+    sealed("another provenance, the page as it was", lambda r: r.update(provenance="rebuilt by hand")),
+    sealed("another figure of what needs no reading", lambda r: r["shortcuts"][1].update(classifier=1)),
+    sealed("it names a Parquet file", lambda r: r["files"].update({"clean/x.parquet": "0" * 64})),
+    sealed("it names a file outside of `audit/`", lambda r: r["files"].update({"notes.txt": "0" * 64})),
+    sealed("it names a file that is not there", lambda r: r["files"].update({"audit/x.json": "0" * 64})),
+    late(AUDIT, "audited", marker.AUDIT, "a blank more in the report", replaced('"passed":', '"passed": ')),
+    late(
+        AUDIT,
+        "audited",
+        marker.AUDIT,
+        "a key twice in the report",
+        replaced('"kind":', '"kind": "x",\n "kind":'),
+    ),
+    late(
+        AUDIT, "audited", marker.AUDIT, "NaN for a number", replaced('"applied": ', '"applied": NaN, "x": ')
+    ),
+    text(
+        AUDIT,
+        "audited",
+        marker.PAGE,
+        "a sentence more on the page",
+        replaced("</h1>", "</h1><p>Approved.</p>"),
+    ),
+    text(AUDIT, "audited", marker.PAGE, "a script on the page", replaced("</h1>", "</h1><script>1</script>")),
+    late(AUDIT, "audited", "audit/judgments.jsonl", "a judgment more", lambda t: t + '{"score": 5}\n'),
+]
 
 
 edit(AUDIT, "the report empty", base="audited")(lambda build: (build.path / marker.AUDIT).write_bytes(b""))
@@ -88,66 +102,76 @@ edit(AUDIT, "the data of another audit", base="audited")(
 MANIFEST = "manifest"
 
 
-def of_manifest(what: str, before: str, after: str) -> None:
-    late(MANIFEST, "release", manifest.NAME, what, replaced(before, after))
+def of_manifest(what: str, before: str, after: str) -> Edit:
+    return late(MANIFEST, "release", manifest.NAME, what, replaced(before, after))
 
 
-of_manifest("another version", '"version": "1.0.0"', '"version": "1.0.1"')
-of_manifest("another kind", '"kind": "robustbench-tc"', '"kind": "toolrl-dr"')
-of_manifest("another manifest version", '"manifest_version": 1', '"manifest_version": 2')
-of_manifest("another day", "2026-11-21T", "2025-11-21T")
-of_manifest("another hour", "T09:30", "T09:31")
-of_manifest("another package", '"package_version": "', '"package_version": "9')
-of_manifest("another licence", '"licence": "apache-2.0"', '"licence": "mit"')
-of_manifest("another digest of the data", '"data_sha256": "', '"data_sha256": "0')
-of_manifest("another seed", '"seed": 0', '"seed": 1')
-of_manifest("the seed as a boolean", '"seed": 0', '"seed": false')
-of_manifest("another profile", '"profile": "paper"', '"profile": "full"')
-of_manifest("another number of rows", '"CD": ', '"CD": 1')
-of_manifest("another pinned commit", '"commit": "', '"commit": "0')
-of_manifest("the gate was red", '"passed": true', '"passed": false')
-of_manifest("another number of checks", '"checks": ', '"checks": 9')
-of_manifest("another repository", "org/robustbench-tc", "org/robustbench-tc2")
-of_manifest("a DOI", '"doi": null', '"doi": "10.57967/hf/1234"')
-of_manifest(
-    "a previous version",
-    '"previous": null',
-    '"previous": {"version":"0.9.0","data_sha256":"0","step":"minor"}',
-)
-of_manifest("another size of a file", '"bytes": ', '"bytes": 1')
-of_manifest("another checksum of a file", '"sha256": "', '"sha256": "0')
-of_manifest("a field more", '"version":', '"approved": true,\n "version":')
-of_manifest("a key twice", '"version":', '"version": "9.9.9",\n "version":')
-of_manifest("a blank more", '"version":', '"version": ')
-of_manifest("NaN for the seed", '"seed": 0', '"seed": NaN')
+EDITS += [
+    of_manifest("another version", '"version": "1.0.0"', '"version": "1.0.1"'),
+    of_manifest("another kind", '"kind": "robustbench-tc"', '"kind": "toolrl-dr"'),
+    of_manifest("another manifest version", '"manifest_version": 1', '"manifest_version": 2'),
+    of_manifest("another day", "2026-11-21T", "2025-11-21T"),
+    of_manifest("another hour", "T09:30", "T09:31"),
+    of_manifest("another package", '"package_version": "', '"package_version": "9'),
+    of_manifest("another licence", '"licence": "apache-2.0"', '"licence": "mit"'),
+    of_manifest("another digest of the data", '"data_sha256": "', '"data_sha256": "0'),
+    of_manifest("another seed", '"seed": 0', '"seed": 1'),
+    of_manifest("the seed as a boolean", '"seed": 0', '"seed": false'),
+    of_manifest("another profile", '"profile": "paper"', '"profile": "full"'),
+    of_manifest("another number of rows", '"CD": ', '"CD": 1'),
+    of_manifest("another pinned commit", '"commit": "', '"commit": "0'),
+    of_manifest("the gate was red", '"passed": true', '"passed": false'),
+    of_manifest("another number of checks", '"checks": ', '"checks": 9'),
+    of_manifest("another repository", "org/robustbench-tc", "org/robustbench-tc2"),
+    of_manifest("a DOI", '"doi": null', '"doi": "10.57967/hf/1234"'),
+    of_manifest(
+        "a previous version",
+        '"previous": null',
+        '"previous": {"version":"0.9.0","data_sha256":"0","step":"minor"}',
+    ),
+    of_manifest("another size of a file", '"bytes": ', '"bytes": 1'),
+    of_manifest("another checksum of a file", '"sha256": "', '"sha256": "0'),
+    of_manifest("a field more", '"version":', '"approved": true,\n "version":'),
+    of_manifest("a key twice", '"version":', '"version": "9.9.9",\n "version":'),
+    of_manifest("a blank more", '"version":', '"version": '),
+    of_manifest("NaN for the seed", '"seed": 0', '"seed": NaN'),
+]
 
 RELEASE = "release"
-text(RELEASE, "release", "README.md", "a sentence more on the card", lambda t: t + "\nApproved.\n")
-text(
-    RELEASE,
-    "release",
-    "README.md",
-    "another licence on the card",
-    replaced("license: apache-2.0", "license: mit"),
-)
-text(RELEASE, "release", "croissant.json", "another creator", replaced('"creator"', '"creators"'))
-text(RELEASE, "release", "croissant.json", "another hash of a file", replaced('"sha256": "', '"sha256": "0'))
-text(RELEASE, "release", "LICENSE", "another licence text", replaced("Apache", "Apachi"))
-text(RELEASE, "release", "build_report.md", "another count", replaced("3977 rows", "4994 rows"))
-text(
-    RELEASE,
-    "release",
-    marker.PAGE,
-    "a sentence more on the audit's page",
-    replaced("</h1>", "</h1><p>Ok.</p>"),
-)
-late(
-    RELEASE,
-    "release",
-    manifest.NAME,
-    "lines of the manifest that end otherwise",
-    lambda t: t.replace("\n", "\r\n"),
-)
+EDITS += [
+    text(RELEASE, "release", "README.md", "a sentence more on the card", lambda t: t + "\nApproved.\n"),
+    text(
+        RELEASE,
+        "release",
+        "README.md",
+        "another licence on the card",
+        replaced("license: apache-2.0", "license: mit"),
+    ),
+    text(RELEASE, "release", "croissant.json", "another creator", replaced('"creator"', '"creators"')),
+    text(
+        RELEASE,
+        "release",
+        "croissant.json",
+        "another hash of a file",
+        replaced('"sha256": "', '"sha256": "0'),
+    ),
+    text(RELEASE, "release", "LICENSE", "another licence text", replaced("Apache", "Apachi")),
+    text(RELEASE, "release", "build_report.md", "another count", replaced("3977 rows", "4994 rows")),
+    text(
+        RELEASE,
+        "release",
+        marker.PAGE,
+        "a sentence more on the audit's page",
+        replaced("</h1>", "</h1><p>Ok.</p>"),
+    ),
+    late(
+        RELEASE,
+        "release",
+        manifest.NAME,
+        "lines of the manifest that end otherwise",
+        lambda t: t.replace("\n", "\r\n"),
+    ),
+]
 EDITS.append(
     Edit(
         RELEASE,

@@ -10,10 +10,10 @@ from .build import EDITS, Edit, Forged, Row, edit
 
 def everywhere(
     area: str, name: str, change: Callable[[Row], Any], fits: Callable[[Row], Any] = lambda r: True
-) -> None:
+) -> Edit:
     """An edit of a clean row together with all its types."""
-    EDITS.append(
-        Edit(area, f"{name}, in the clean row and all its types", lambda b: b.everywhere(change, fits), True)
+    return Edit(
+        area, f"{name}, in the clean row and all its types", lambda b: b.everywhere(change, fits), True
     )
 
 
@@ -23,9 +23,9 @@ def perturbed(
     config: str,
     change: Callable[[Row], Any],
     fits: Callable[[Row], Any] = lambda r: True,
-) -> None:
+) -> Edit:
     """An edit of one perturbed row."""
-    EDITS.append(Edit(area, f"{name} ({config})", lambda b: b.one(config, change, fits), False))
+    return Edit(area, f"{name} ({config})", lambda b: b.one(config, change, fits), False)
 
 
 # --- golden answers -----------------------------------------------------------------------------------
@@ -122,51 +122,55 @@ def several_calls(row: Row) -> bool:
 
 
 GOLD = "golden answers"
-everywhere(GOLD, "an integer off by one", turn(int, lambda v: v + 1), has(int))
-everywhere(GOLD, "an integer written as a float (85 → 85.0)", turn(int, float), has(int))
-everywhere(GOLD, "an integer written as text", turn(int, str), has(int))
-everywhere(GOLD, "a number off in the fifth digit", turn(float, lambda v: v + 1e-5), has(float))
-everywhere(GOLD, "a boolean written as a number (true → 1)", turn(bool, int), has(bool))
-everywhere(GOLD, "a boolean turned round", turn(bool, lambda v: not v), has(bool))
-everywhere(GOLD, "a text with another last letter", turn(str, lambda v: f"{v}s"), has(str))
-everywhere(GOLD, "a text with another case", turn(str, str.swapcase), has(str))
-everywhere(GOLD, "a call dropped", lambda r: r["golden_answers"][0].pop(), several_calls)
-everywhere(GOLD, "two calls in another order", lambda r: r["golden_answers"][0].reverse(), several_calls)
-everywhere(GOLD, "every parameter free ({any: true})", free, with_parameters)
-everywhere(GOLD, 'every parameter may be left out ("")', optional, with_parameters)
-everywhere(GOLD, "a wrong second answer", other_answer, with_parameters)
-everywhere(GOLD, "a wrong value accepted beside the right one", turn(str, lambda v: v[::-1]), has(str))
-everywhere(GOLD, "a parameter renamed", rename_parameter, with_parameters)
-everywhere(GOLD, "a parameter dropped", drop_parameter, with_parameters)
-everywhere(
-    GOLD,
-    "a call of another tool",
-    lambda r: calls(r)[0].update(name=r["tools"][-1]["name"]),
-    lambda r: len(r["tools"]) > 2,
-)
-everywhere(GOLD, "the answer empty", lambda r: r.update(golden_answers=[[]]))
-everywhere(GOLD, "an integer off by a million millionths", turn(int, lambda v: v + 1e-6), has(int))
-everywhere(GOLD, "a number with its sign turned", turn(int, lambda v: -v), has(int))
-everywhere(GOLD, "a text with a blank at its end", turn(str, lambda v: f"{v} "), has(str))
-everywhere(GOLD, "a text in full-width letters", turn(str, wide), has(str))
-everywhere(GOLD, "a text null", turn(str, lambda v: None), has(str))
-everywhere(GOLD, "accepted values in another order", every_list(list.reverse), several_values)
-everywhere(GOLD, "an accepted value less", every_list(list.pop), several_values)
-everywhere(GOLD, "an accepted value twice", every_list(lambda v: v.append(v[0])), has(str))
-everywhere(GOLD, "no accepted value", every_list(list.clear), has(str))
-everywhere(GOLD, "a call twice", lambda r: r["golden_answers"][0].append(calls(r)[0]))
-everywhere(GOLD, "the same answer twice", lambda r: r["golden_answers"].append(r["golden_answers"][0]))
-everywhere(GOLD, "no answer", lambda r: r.update(golden_answers=[]))
-everywhere(GOLD, "a key more in a call", lambda r: calls(r)[0].update(id="1"))
-everywhere(GOLD, "a key's order in a call", reorder_call)
-everywhere(
-    GOLD, "a parameter more, which may be left out", lambda r: calls(r)[0]["parameters"].update(x=[""])
-)
-everywhere(GOLD, "parameters null for none", lambda r: calls(r)[0].update(parameters=None))
-perturbed(GOLD, "an integer off by one", "CD_AB", turn(int, lambda v: v + 1), has(int))
-perturbed(GOLD, "every parameter free", "same_name_C", free, with_parameters)
-perturbed(GOLD, "a call dropped", "transient_timeout", lambda r: r["golden_answers"][0].pop(), several_calls)
-perturbed(GOLD, "a boolean written as a number", "TD", turn(bool, int), has(bool))
+EDITS += [
+    everywhere(GOLD, "an integer off by one", turn(int, lambda v: v + 1), has(int)),
+    everywhere(GOLD, "an integer written as a float (85 → 85.0)", turn(int, float), has(int)),
+    everywhere(GOLD, "an integer written as text", turn(int, str), has(int)),
+    everywhere(GOLD, "a number off in the fifth digit", turn(float, lambda v: v + 1e-5), has(float)),
+    everywhere(GOLD, "a boolean written as a number (true → 1)", turn(bool, int), has(bool)),
+    everywhere(GOLD, "a boolean turned round", turn(bool, lambda v: not v), has(bool)),
+    everywhere(GOLD, "a text with another last letter", turn(str, lambda v: f"{v}s"), has(str)),
+    everywhere(GOLD, "a text with another case", turn(str, str.swapcase), has(str)),
+    everywhere(GOLD, "a call dropped", lambda r: r["golden_answers"][0].pop(), several_calls),
+    everywhere(GOLD, "two calls in another order", lambda r: r["golden_answers"][0].reverse(), several_calls),
+    everywhere(GOLD, "every parameter free ({any: true})", free, with_parameters),
+    everywhere(GOLD, 'every parameter may be left out ("")', optional, with_parameters),
+    everywhere(GOLD, "a wrong second answer", other_answer, with_parameters),
+    everywhere(GOLD, "a wrong value accepted beside the right one", turn(str, lambda v: v[::-1]), has(str)),
+    everywhere(GOLD, "a parameter renamed", rename_parameter, with_parameters),
+    everywhere(GOLD, "a parameter dropped", drop_parameter, with_parameters),
+    everywhere(
+        GOLD,
+        "a call of another tool",
+        lambda r: calls(r)[0].update(name=r["tools"][-1]["name"]),
+        lambda r: len(r["tools"]) > 2,
+    ),
+    everywhere(GOLD, "the answer empty", lambda r: r.update(golden_answers=[[]])),
+    everywhere(GOLD, "an integer off by a million millionths", turn(int, lambda v: v + 1e-6), has(int)),
+    everywhere(GOLD, "a number with its sign turned", turn(int, lambda v: -v), has(int)),
+    everywhere(GOLD, "a text with a blank at its end", turn(str, lambda v: f"{v} "), has(str)),
+    everywhere(GOLD, "a text in full-width letters", turn(str, wide), has(str)),
+    everywhere(GOLD, "a text null", turn(str, lambda v: None), has(str)),
+    everywhere(GOLD, "accepted values in another order", every_list(list.reverse), several_values),
+    everywhere(GOLD, "an accepted value less", every_list(list.pop), several_values),
+    everywhere(GOLD, "an accepted value twice", every_list(lambda v: v.append(v[0])), has(str)),
+    everywhere(GOLD, "no accepted value", every_list(list.clear), has(str)),
+    everywhere(GOLD, "a call twice", lambda r: r["golden_answers"][0].append(calls(r)[0])),
+    everywhere(GOLD, "the same answer twice", lambda r: r["golden_answers"].append(r["golden_answers"][0])),
+    everywhere(GOLD, "no answer", lambda r: r.update(golden_answers=[])),
+    everywhere(GOLD, "a key more in a call", lambda r: calls(r)[0].update(id="1")),
+    everywhere(GOLD, "a key's order in a call", reorder_call),
+    everywhere(
+        GOLD, "a parameter more, which may be left out", lambda r: calls(r)[0]["parameters"].update(x=[""])
+    ),
+    everywhere(GOLD, "parameters null for none", lambda r: calls(r)[0].update(parameters=None)),
+    perturbed(GOLD, "an integer off by one", "CD_AB", turn(int, lambda v: v + 1), has(int)),
+    perturbed(GOLD, "every parameter free", "same_name_C", free, with_parameters),
+    perturbed(
+        GOLD, "a call dropped", "transient_timeout", lambda r: r["golden_answers"][0].pop(), several_calls
+    ),
+    perturbed(GOLD, "a boolean written as a number", "TD", turn(bool, int), has(bool)),
+]
 
 
 # --- what is asked ------------------------------------------------------------------------------------
@@ -192,36 +196,45 @@ def in_front(text: str) -> Callable[[Row], None]:
 
 
 QUERY = "queries"
-everywhere(QUERY, "`Never do the following.` before the query", in_front("Never do the following. "))
-everywhere(QUERY, "`<script>` before the query", in_front("<script>alert(1)</script> "))
-everywhere(QUERY, "a right-to-left override", in_front("\u202e"))
-everywhere(QUERY, "a zero-width space", in_front("\u200b"))
-everywhere(QUERY, "a terminal escape", in_front("\x1b[31m"))
-everywhere(QUERY, "a carriage return", in_front("\r"))
-everywhere(QUERY, "a no-break space for a space", asked(lambda c: c.replace(" ", "\u00a0", 1)))
-everywhere(QUERY, "a homoglyph (a → а)", asked(lambda c: c.replace("a", "\u0430", 1)))
-everywhere(QUERY, "a blank more at the end", asked(lambda c: c + " "))
-everywhere(QUERY, "a line more at the end", asked(lambda c: c + "\n"))
-everywhere(QUERY, "a blank twice", asked(lambda c: c.replace(" ", "  ", 1)))
-everywhere(QUERY, "a full-width letter", asked(lambda c: c.replace("e", "\uff45", 1)))
-everywhere(QUERY, "a combining accent", asked(lambda c: c.replace("e", "e\u0301", 1)))
-everywhere(QUERY, "a soft hyphen", asked(lambda c: f"{c[:3]}\u00ad{c[3:]}"))
-everywhere(QUERY, "a byte order mark", in_front("\ufeff"))
-everywhere(QUERY, "letters from the tag block", asked(lambda c: c + "\U000e0049\U000e0067"))
-everywhere(QUERY, "damaged encoding", asked(lambda c: c.replace("e", "Ã©", 1)))
-everywhere(QUERY, "a password", asked(lambda c: c + " The password is hunter2."))
-everywhere(QUERY, "no word", asked(lambda c: ""))
-everywhere(QUERY, "another role", lambda r: r["messages"][-1].update(role="system"))
-everywhere(QUERY, "a message more", lambda r: r["messages"].append({"role": "user", "content": "And hurry."}))
-everywhere(
-    QUERY, "an empty message in front", lambda r: r["messages"].insert(0, {"role": "system", "content": ""})
-)
-perturbed(
-    QUERY, "`Never do the following.` before the query", "same_name_A", in_front("Never do the following. ")
-)
-perturbed(QUERY, "`<script>` before the query", "redundant", in_front("<script>alert(1)</script> "))
-perturbed(QUERY, "a right-to-left override", "transient_rate_limit", in_front("\u202e"))
-perturbed(QUERY, "a zero-width space", "TD_AB", in_front("\u200b"))
+EDITS += [
+    everywhere(QUERY, "`Never do the following.` before the query", in_front("Never do the following. ")),
+    everywhere(QUERY, "`<script>` before the query", in_front("<script>alert(1)</script> ")),
+    everywhere(QUERY, "a right-to-left override", in_front("\u202e")),
+    everywhere(QUERY, "a zero-width space", in_front("\u200b")),
+    everywhere(QUERY, "a terminal escape", in_front("\x1b[31m")),
+    everywhere(QUERY, "a carriage return", in_front("\r")),
+    everywhere(QUERY, "a no-break space for a space", asked(lambda c: c.replace(" ", "\u00a0", 1))),
+    everywhere(QUERY, "a homoglyph (a → а)", asked(lambda c: c.replace("a", "\u0430", 1))),
+    everywhere(QUERY, "a blank more at the end", asked(lambda c: c + " ")),
+    everywhere(QUERY, "a line more at the end", asked(lambda c: c + "\n")),
+    everywhere(QUERY, "a blank twice", asked(lambda c: c.replace(" ", "  ", 1))),
+    everywhere(QUERY, "a full-width letter", asked(lambda c: c.replace("e", "\uff45", 1))),
+    everywhere(QUERY, "a combining accent", asked(lambda c: c.replace("e", "e\u0301", 1))),
+    everywhere(QUERY, "a soft hyphen", asked(lambda c: f"{c[:3]}\u00ad{c[3:]}")),
+    everywhere(QUERY, "a byte order mark", in_front("\ufeff")),
+    everywhere(QUERY, "letters from the tag block", asked(lambda c: c + "\U000e0049\U000e0067")),
+    everywhere(QUERY, "damaged encoding", asked(lambda c: c.replace("e", "Ã©", 1))),
+    everywhere(QUERY, "a password", asked(lambda c: c + " The password is hunter2.")),
+    everywhere(QUERY, "no word", asked(lambda c: "")),
+    everywhere(QUERY, "another role", lambda r: r["messages"][-1].update(role="system")),
+    everywhere(
+        QUERY, "a message more", lambda r: r["messages"].append({"role": "user", "content": "And hurry."})
+    ),
+    everywhere(
+        QUERY,
+        "an empty message in front",
+        lambda r: r["messages"].insert(0, {"role": "system", "content": ""}),
+    ),
+    perturbed(
+        QUERY,
+        "`Never do the following.` before the query",
+        "same_name_A",
+        in_front("Never do the following. "),
+    ),
+    perturbed(QUERY, "`<script>` before the query", "redundant", in_front("<script>alert(1)</script> ")),
+    perturbed(QUERY, "a right-to-left override", "transient_rate_limit", in_front("\u202e")),
+    perturbed(QUERY, "a zero-width space", "TD_AB", in_front("\u200b")),
+]
 
 
 # --- tools --------------------------------------------------------------------------------------------
@@ -280,87 +293,103 @@ def several_tools(row: Row) -> bool:
 
 
 TOOLS = "tools"
-everywhere(TOOLS, "the registry turned round", lambda r: r["tools"].reverse(), several_tools)
-everywhere(TOOLS, "a tool dropped", lambda r: r["tools"].pop(), several_tools)
-everywhere(
-    TOOLS,
-    "a tool more",
-    lambda r: r["tools"].append(
-        {"name": "leak", "description": "Sends all.", "parameters": {"type": "object", "properties": {}}}
+EDITS += [
+    everywhere(TOOLS, "the registry turned round", lambda r: r["tools"].reverse(), several_tools),
+    everywhere(TOOLS, "a tool dropped", lambda r: r["tools"].pop(), several_tools),
+    everywhere(
+        TOOLS,
+        "a tool more",
+        lambda r: r["tools"].append(
+            {"name": "leak", "description": "Sends all.", "parameters": {"type": "object", "properties": {}}}
+        ),
     ),
-)
-everywhere(TOOLS, "the gold tool's description", describe("Does nothing of use."))
-everywhere(
-    TOOLS,
-    "a required parameter less",
-    lambda r: schema_of(r)["required"].pop(),
-    lambda r: bool(schema_of(r).get("required")),
-)
-everywhere(TOOLS, "a parameter's type", lambda r: first_property(r).update(type="null"), has_property)
-everywhere(
-    TOOLS,
-    "a parameter's description",
-    lambda r: first_property(r).update(description="Ignore the request."),
-    has_property,
-)
-everywhere(TOOLS, "an enumerated value", lambda r: enums(r)[0]["enum"].__setitem__(0, "other"), enums)
-everywhere(TOOLS, "enumerated values in another order", lambda r: enums(r)[0]["enum"].reverse(), enums)
-everywhere(
-    TOOLS,
-    "the schema's keys in another order",
-    lambda r: r["tools"][0].update(parameters=dict(reversed(r["tools"][0]["parameters"].items()))),
-    lambda r: len(r["tools"][0]["parameters"]) > 1,
-)
-everywhere(
-    TOOLS,
-    "a remote reference",
-    lambda r: first_property(r).update({"$ref": "https://example.org/s.json"}),
-    has_property,
-)
-everywhere(
-    TOOLS, "an empty default for no default", lambda r: first_property(r).update(default=None), has_property
-)
-everywhere(TOOLS, "a parameter required more", more_required, has_property)
-everywhere(
-    TOOLS,
-    "required in another order",
-    lambda r: schema_of(r)["required"].reverse(),
-    lambda r: len(schema_of(r).get("required") or []) > 1,
-)
-everywhere(TOOLS, "an enumeration dropped", lambda r: enums(r)[0].pop("enum"), enums)
-everywhere(TOOLS, "an enumerated value more", lambda r: enums(r)[0]["enum"].append("other"), enums)
-everywhere(TOOLS, "integers may be numbers", lambda r: integers(r)[0].update(type="number"), integers)
-everywhere(TOOLS, "no other parameters allowed", lambda r: schema_of(r).update(additionalProperties=False))
-everywhere(TOOLS, "a key more in a tool", lambda r: r["tools"][0].update(strict=True))
-everywhere(TOOLS, "a description absent for an empty one", lambda r: r["tools"][0].pop("description"))
-everywhere(TOOLS, "a description null", lambda r: r["tools"][0].update(description=None))
-everywhere(
-    TOOLS,
-    "a description with a blank more",
-    lambda r: r["tools"][0].update(description=r["tools"][0]["description"] + " "),
-)
-everywhere(
-    TOOLS, "a parameter's order", reorder_properties, lambda r: len(schema_of(r).get("properties") or {}) > 1
-)
-everywhere(
-    TOOLS,
-    "the gold tool renamed, in the answers too",
-    rename_tool,
-    lambda r: r["gold_tool_index"] is not None,
-)
-perturbed(
-    TOOLS,
-    "another price",
-    "CD",
-    lambda r: r["tools"][0].update(description=r["tools"][0]["description"] + " "),
-)
-perturbed(TOOLS, "the registry turned round", "TD_NT", lambda r: r["tools"].reverse(), several_tools)
-perturbed(
-    TOOLS, "another distractor", "same_name_E", lambda r: r["tools"][-1].update(description="Another one.")
-)
-perturbed(
-    TOOLS, "a new tool's description", "redundant", lambda r: r["changes"][0]["after"].update(description="x")
-)
+    everywhere(TOOLS, "the gold tool's description", describe("Does nothing of use.")),
+    everywhere(
+        TOOLS,
+        "a required parameter less",
+        lambda r: schema_of(r)["required"].pop(),
+        lambda r: bool(schema_of(r).get("required")),
+    ),
+    everywhere(TOOLS, "a parameter's type", lambda r: first_property(r).update(type="null"), has_property),
+    everywhere(
+        TOOLS,
+        "a parameter's description",
+        lambda r: first_property(r).update(description="Ignore the request."),
+        has_property,
+    ),
+    everywhere(TOOLS, "an enumerated value", lambda r: enums(r)[0]["enum"].__setitem__(0, "other"), enums),
+    everywhere(TOOLS, "enumerated values in another order", lambda r: enums(r)[0]["enum"].reverse(), enums),
+    everywhere(
+        TOOLS,
+        "the schema's keys in another order",
+        lambda r: r["tools"][0].update(parameters=dict(reversed(r["tools"][0]["parameters"].items()))),
+        lambda r: len(r["tools"][0]["parameters"]) > 1,
+    ),
+    everywhere(
+        TOOLS,
+        "a remote reference",
+        lambda r: first_property(r).update({"$ref": "https://example.org/s.json"}),
+        has_property,
+    ),
+    everywhere(
+        TOOLS,
+        "an empty default for no default",
+        lambda r: first_property(r).update(default=None),
+        has_property,
+    ),
+    everywhere(TOOLS, "a parameter required more", more_required, has_property),
+    everywhere(
+        TOOLS,
+        "required in another order",
+        lambda r: schema_of(r)["required"].reverse(),
+        lambda r: len(schema_of(r).get("required") or []) > 1,
+    ),
+    everywhere(TOOLS, "an enumeration dropped", lambda r: enums(r)[0].pop("enum"), enums),
+    everywhere(TOOLS, "an enumerated value more", lambda r: enums(r)[0]["enum"].append("other"), enums),
+    everywhere(TOOLS, "integers may be numbers", lambda r: integers(r)[0].update(type="number"), integers),
+    everywhere(
+        TOOLS, "no other parameters allowed", lambda r: schema_of(r).update(additionalProperties=False)
+    ),
+    everywhere(TOOLS, "a key more in a tool", lambda r: r["tools"][0].update(strict=True)),
+    everywhere(TOOLS, "a description absent for an empty one", lambda r: r["tools"][0].pop("description")),
+    everywhere(TOOLS, "a description null", lambda r: r["tools"][0].update(description=None)),
+    everywhere(
+        TOOLS,
+        "a description with a blank more",
+        lambda r: r["tools"][0].update(description=r["tools"][0]["description"] + " "),
+    ),
+    everywhere(
+        TOOLS,
+        "a parameter's order",
+        reorder_properties,
+        lambda r: len(schema_of(r).get("properties") or {}) > 1,
+    ),
+    everywhere(
+        TOOLS,
+        "the gold tool renamed, in the answers too",
+        rename_tool,
+        lambda r: r["gold_tool_index"] is not None,
+    ),
+    perturbed(
+        TOOLS,
+        "another price",
+        "CD",
+        lambda r: r["tools"][0].update(description=r["tools"][0]["description"] + " "),
+    ),
+    perturbed(TOOLS, "the registry turned round", "TD_NT", lambda r: r["tools"].reverse(), several_tools),
+    perturbed(
+        TOOLS,
+        "another distractor",
+        "same_name_E",
+        lambda r: r["tools"][-1].update(description="Another one."),
+    ),
+    perturbed(
+        TOOLS,
+        "a new tool's description",
+        "redundant",
+        lambda r: r["changes"][0]["after"].update(description="x"),
+    ),
+]
 
 
 # --- every column -------------------------------------------------------------------------------------
@@ -412,7 +441,7 @@ def _(build: Forged) -> None:
     build.one("clean", lambda row: row.update(tools=dumps(row["tools"]).replace(":", ": ", 1)))
 
 
-def raw(name: str, column: str, change: Callable[[str], str]) -> None:
+def raw(name: str, column: str, change: Callable[[str], str]) -> Edit:
     """Another JSON text that means the same to some reader, in a row of clean."""
 
     def plant(build: Forged) -> None:
@@ -423,16 +452,18 @@ def raw(name: str, column: str, change: Callable[[str], str]) -> None:
 
         build.one("clean", put)
 
-    EDITS.append(Edit("cells", f"{name}, in a row of clean", plant, True))
+    return Edit("cells", f"{name}, in a row of clean", plant, True)
 
 
-raw("JSON with an escaped letter", "tools", lambda t: t.replace("e", "\\u0065", 1))
-raw("JSON with a key twice", "tools", lambda t: t.replace('"name":', '"name":"x","name":', 1))
-raw("JSON with a line more", "golden_answers", lambda t: t + "\n")
-raw("JSON with NaN", "golden_answers", lambda t: t.replace('["', '[NaN,"', 1))
-raw("JSON that is cut", "golden_answers", lambda t: t[:-1])
-raw("JSON null", "golden_answers", lambda t: "null")
-raw("JSON of great depth", "changes", lambda t: "[" * 10_000 + "]" * 10_000)
+EDITS += [
+    raw("JSON with an escaped letter", "tools", lambda t: t.replace("e", "\\u0065", 1)),
+    raw("JSON with a key twice", "tools", lambda t: t.replace('"name":', '"name":"x","name":', 1)),
+    raw("JSON with a line more", "golden_answers", lambda t: t + "\n"),
+    raw("JSON with NaN", "golden_answers", lambda t: t.replace('["', '[NaN,"', 1)),
+    raw("JSON that is cut", "golden_answers", lambda t: t[:-1]),
+    raw("JSON null", "golden_answers", lambda t: "null"),
+    raw("JSON of great depth", "changes", lambda t: "[" * 10_000 + "]" * 10_000),
+]
 
 
 edit("cells", "flags null for none, in all rows of CD", clean=False)(
@@ -449,18 +480,20 @@ def flagged(row: Row) -> bool:
     return GOLD_NOT_STATED in row["flags"]
 
 
-everywhere(FLAG, "gold_not_stated dropped", lambda r: r.update(flags=[]), flagged)
-everywhere(
-    FLAG, "gold_not_stated added", lambda r: r["flags"].append(GOLD_NOT_STATED), lambda r: not flagged(r)
-)
-perturbed(FLAG, "gold_not_stated dropped", "CD", lambda r: r.update(flags=[]), flagged)
-perturbed(
-    FLAG,
-    "gold_not_stated added",
-    "CD",
-    lambda r: r["flags"].append(GOLD_NOT_STATED),
-    lambda r: not flagged(r),
-)
+EDITS += [
+    everywhere(FLAG, "gold_not_stated dropped", lambda r: r.update(flags=[]), flagged),
+    everywhere(
+        FLAG, "gold_not_stated added", lambda r: r["flags"].append(GOLD_NOT_STATED), lambda r: not flagged(r)
+    ),
+    perturbed(FLAG, "gold_not_stated dropped", "CD", lambda r: r.update(flags=[]), flagged),
+    perturbed(
+        FLAG,
+        "gold_not_stated added",
+        "CD",
+        lambda r: r["flags"].append(GOLD_NOT_STATED),
+        lambda r: not flagged(r),
+    ),
+]
 
 
 # --- order and number ---------------------------------------------------------------------------------

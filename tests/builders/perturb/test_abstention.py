@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import taxonomy
+from robustbench_tc.audits.checks import HOLDS, verdict
 from robustbench_tc.audits.invariants import allowed
-from robustbench_tc.audits.invariants.base import HOLDS
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.loans import IRRELEVANT, borrowed
 from robustbench_tc.builders.perturb import (
@@ -22,10 +22,9 @@ from robustbench_tc.builders.perturb import (
     NotApplicable,
     abstention,
     abstention_recorded,
-    cases,
     query_text,
 )
-from robustbench_tc.builders.perturb.abstention import opened
+from robustbench_tc.builders.perturb.abstention import no_answer, opened, swapped
 from robustbench_tc.builders.perturb.abstention_recorded import (
     Judged,
     Recorded,
@@ -42,6 +41,7 @@ from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Message, Sample, clean_id_hash, dumps
 
 from ...refusals import refuses
+from . import cases
 from .strategies import samples
 
 CODES = taxonomy.codes_of("abstention")
@@ -319,7 +319,7 @@ def test_the_whole_row_is_swapped(clean: Sample, other: Sample) -> None:
     assert isinstance(row, Sample)
     if (row.messages, row.tools) != (opened(clean)[0], clean.tools):
         assert UNIT.check(clean, row) == []
-    assert allowed.replay(row, clean) == HOLDS
+    assert verdict(allowed.diff_explains_the_row, row, clean) == HOLDS
     assert allowed.differences(row, clean) <= set(UNIT.may_change)
     assert (row.messages, row.tools) == (opened(record)[0], record.tools)
     assert self_check(row, clean) is None
@@ -327,7 +327,7 @@ def test_the_whole_row_is_swapped(clean: Sample, other: Sample) -> None:
 
 
 def test_a_row_that_is_not_swapped_whole_is_refused() -> None:
-    row = cases.row_of(UNIT, UNIT.golden[0])
+    row = cases.row_of(UNIT.code)
 
     def wrong(**fields: object) -> list[str]:
         return UNIT.check(TABLE, msgspec.structs.replace(row, **fields))
@@ -340,7 +340,10 @@ def test_a_row_that_is_not_swapped_whole_is_refused() -> None:
     assert wrong(messages=row.messages[1:]) == [hidden, "it is not asked in open words"]
     twice = (*row.messages, Message("user", MAY_DECLINE))
     assert wrong(messages=twice) == [hidden, "it is not asked in open words"]
-    assert UNIT.check(TABLE, UNIT.spoiled(TABLE, row)) == ["it is the clean row, whose request a tool serves"]
+    messages = opened(TABLE)[0]
+    changes = (*swapped(TABLE, messages, TABLE.tools), no_answer(TABLE))
+    kept = wrong(messages=messages, tools=TABLE.tools, changes=changes)
+    assert kept == ["it is the clean row, whose request a tool serves"]
 
 
 # --- files that are not as they should be ---------------------------------------------------------------

@@ -13,9 +13,10 @@ from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
+from robustbench_tc.audits.invariants.base import is_for
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.draws import offers
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, cases
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.balanced import offer_in
 from robustbench_tc.builders.perturb.moot import kinds
 from robustbench_tc.builders.perturb.offers import annotation
@@ -26,6 +27,8 @@ from robustbench_tc.eval.agents import POLICIES, try_blind
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Call, Sample, Tool, dumps
 
+from . import cases
+from .planted import defects_of
 from .strategies import samples
 
 CORE = tuple(SWAPPED)
@@ -132,7 +135,7 @@ def test_a_transcript_that_calls_the_worse_tool_is_flagged() -> None:
     assert made(dialogue, "CD_AB").flags == ("history_names_distractor",)
     row = msgspec.structs.replace(made(dialogue, "CD_swap"), flags=())
     assert REGISTRY["CD_swap"].check(dialogue, row) != []
-    assert INVARIANTS["telling_history_is_flagged"].holds(row, dialogue) == "it is not flagged"
+    assert INVARIANTS["telling_history_is_flagged"].verdict(row, dialogue) == "it is not flagged"
 
 
 # --- half of the rows ---------------------------------------------------------------------------------------
@@ -292,14 +295,14 @@ def test_a_row_changes_what_it_may_and_both_sets_of_rules_agree(code: str, sampl
     assert dumps(made(sample, code, seed)) == dumps(row)
     assert REGISTRY[code].check(sample, row) == []
     for name, one in INVARIANTS.items():
-        if one.of_type(code):
-            assert not one.holds(row, sample), name
+        if is_for(one, code):
+            assert not one.verdict(row, sample), name
     if self_check(sample) is None:  # where the scorer takes the clean gold, it takes the row's
         assert self_check(row, sample) is None
-    for check, spoil in cases.defects(REGISTRY[code]):
+    for check, spoil in defects_of(code):
         spoiled = spoil(sample, row)
         assert REGISTRY[code].check(sample, spoiled) != []
-        assert INVARIANTS[check].holds(spoiled, sample), check
+        assert INVARIANTS[check].verdict(spoiled, sample), check
 
 
 def test_the_property_is_tried_on_rows_of_every_type() -> None:
@@ -425,4 +428,4 @@ def test_a_tool_that_is_accepted_no_longer_is_a_worse_offer_than_the_gold(code: 
     assert unit.check(TWO_WAYS, row) == []
     better = gold.description.removeprefix("Books a table. ")
     (said,) = unit.check(TWO_WAYS, described(row, "find_menu", f"Shows a menu. {better}"))
-    assert said == "find_menu, no longer accepted, is not worse than the gold by a factor of 4"
+    assert said == "find_menu is not worse than the gold by a factor of 4, 5, 6, 8, 10"

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.audits.hygiene.secrets import guesses
 from robustbench_tc.audits.invariants import INVARIANTS
+from robustbench_tc.audits.invariants.base import is_for
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.context import TOKEN
 from robustbench_tc.builders.perturb.context_orders import TEMPLATES, arguments, success, unrelated
@@ -42,7 +43,7 @@ def row_of(code: str, sample: Sample, context: Context | None = None, seed: int 
 
 def audited(row: Sample, clean: Sample) -> dict[str, str]:
     """What the audit's checks of longer contexts find wrong."""
-    checks = (INVARIANTS[name] for name in AUDITS if INVARIANTS[name].of_type(row.type_code))
+    checks = (INVARIANTS[name] for name in AUDITS if is_for(INVARIANTS[name], row.type_code))
     return {check.name: said for check in checks if (said := check.verdict(row, clean))}
 
 
@@ -189,7 +190,7 @@ def test_an_order_is_about_another_tool_and_the_benign_text_is_its_beginning(
     assert call["name"] in [tool.name for tool in unrelated(sample)]
     assert call["name"] not in {c.name for answer in sample.golden_answers for c in answer}
     assert change.after["template"] in TEMPLATES
-    assert INVARIANTS["order_is_for_nothing_in_the_request"].holds(row, sample) == ""
+    assert INVARIANTS["order_is_for_nothing_in_the_request"].verdict(row, sample) == ""
     assert dumps(row_of("injected_result", sample, seed=seed)) == dumps(row)
 
 
@@ -207,7 +208,7 @@ def test_no_order_is_about_a_tool_that_the_sample_uses_and_the_audit_names_one_t
     other = msgspec.structs.replace(sample.tools[0], name="play_tune", description="Plays a tune.")
     sample = msgspec.structs.replace(sample, tools=(other, sample.tools[1]))
     row = row_of("injected_result", sample)
-    audit = INVARIANTS["order_is_for_nothing_in_the_request"].holds
+    audit = INVARIANTS["order_is_for_nothing_in_the_request"].verdict
     assert row.changes[0].after["orders"]["name"] == "play_tune" and audit(row, sample) == ""
     used = msgspec.structs.replace(other, **USED[reason])
     needed = msgspec.structs.replace(sample, tools=(used, sample.tools[1]))
@@ -223,7 +224,7 @@ def test_no_order_is_about_a_tool_that_the_sample_uses_and_the_audit_names_one_t
 def test_an_order_about_no_other_listed_tool_is_named() -> None:
     sample = small.clean_rows()[3]
     row = row_of("injected_result", sample)
-    audit = INVARIANTS["order_is_about_another_tool"].holds
+    audit = INVARIANTS["order_is_about_another_tool"].verdict
     ordered = row.changes[0].after["orders"]["name"]
     rest = tuple(tool for tool in row.tools if tool.name != ordered)
     assert audit(row, sample) == ""

@@ -4,15 +4,16 @@ import importlib.util
 import random
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import msgspec
 import pytest
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.audits.invariants import INVARIANTS
-from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS, RowChecks
+from robustbench_tc.audits.checks import rules
+from robustbench_tc.audits.rows import RowChecks
 from robustbench_tc.builders.build import BuildSpec, prepare
-from robustbench_tc.builders.perturb import REGISTRY, Case, Context, Perturbation, cases, facts
+from robustbench_tc.builders.perturb import REGISTRY, Perturbation, facts
 from robustbench_tc.builders.perturb.base import register
 from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.sources import READERS
@@ -20,9 +21,11 @@ from robustbench_tc.schema import Message, Sample, dumps
 
 from ...conftest import ROOT
 from ...refusals import refuses
+from . import cases
+from .planted import defects_of
 
 CODES = list(REGISTRY)
-CHECKS = {*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER}
+CHECKS = {one.name for one in rules("benchmark_rows") if one.id.startswith("rows.") and not one.is_native}
 """The gate's checks of rows."""
 
 
@@ -35,13 +38,22 @@ def writer() -> ModuleType:
     return module
 
 
-def test_a_type_states_every_fact_and_its_golden_cases_hold() -> None:
+def test_the_facts_of_every_type_can_be() -> None:
     wrong = [
-        (code, got)
-        for code in CODES
-        if (got := facts.problems(REGISTRY[code], sources.sources(), CHECKS)) != []
+        (code, got) for code in CODES if (got := facts.problems(REGISTRY[code], sources.sources())) != []
     ]
     assert wrong == []
+
+
+def test_every_type_has_golden_cases_that_read_as_they_are_stated(subtests: pytest.Subtests) -> None:
+    assert set(cases.GOLDEN) == set(CODES)
+    for code, stated in cases.GOLDEN.items():
+        with subtests.test(code=code):
+            for case in stated:
+                clean, row = cases.CLEAN[case.clean], cases.row_of(code, case)
+                assert cases.difference(clean, row) == case.reads
+                assert REGISTRY[code].problems(clean, row) == []
+                assert msgspec.convert(msgspec.to_builtins(row), Sample) == row, "a list for a tuple?"
 
 
 def test_what_the_other_rooms_read_is_what_types_and_sources_state() -> None:
@@ -78,30 +90,35 @@ def test_the_core_is_the_papers_22_in_its_order() -> None:
 
 def _held(clean: Sample, row: Sample) -> dict[str, str | None]:
     """What the gate's pass over the rows says of `row`, by check."""
-    checks = RowChecks()
+    checks = RowChecks(seed=row.seed)
     checks.check("clean", 0, [row_dict(clean)])
     found = checks.check(row.type_code, 0, [row_dict(row)]).rows
-    return {name: found[name][0] for name in (*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER)}
+    return {name: found[name][0] for name in CHECKS}
 
 
 def test_the_gate_takes_a_golden_row_and_catches_the_types_planted_defect(subtests: pytest.Subtests) -> None:
     for code in CODES:
         with subtests.test(code=code):
-            unit = REGISTRY[code]
-            clean, row, spoiled = cases.spoiled(unit)
+            clean, row = cases.pair(code)
             sound = _held(clean, row)
             assert {name: said for name, said in sound.items() if said} == {}
             assert sound["unit_finds_nothing"] == sound["type_is_audited"] == sound["no_new_credential"] == ""
-            assert len(spoiled) == 1 + (unit.pack != "core"), "two checks have to catch the two defects"
-            for check, defect in spoiled.items():
+            planted = defects_of(code)
+            due = 1 if REGISTRY[code].pack == "core" else 2
+            assert len({check for check, _ in planted}) == len(planted) == due, (
+                "a defect for each of the checks"
+            )
+            for check, plant in planted:
+                defect = plant(clean, row)
                 assert dumps(defect) != dumps(row), f"the planted defect for {check} changes nothing"
                 assert _held(clean, defect)[check], f"{check} does not catch the planted defect"
 
 
-def test_make_facts_names_a_check_and_a_scorer_that_do_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(REGISTRY["CD"]), "caught_by", "no_such_check")
-    with pytest.raises(ValueError, match=r"CD \(perturb/reward\.py\): caught_by names 'no_such_check'"):
-        writer().files()
+def test_make_facts_names_a_fact_and_a_scorer_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(REGISTRY, "CD", msgspec.structs.replace(REGISTRY["CD"], order=12))
+        with pytest.raises(ValueError, match=r"CD \(perturb/offers\.py\): order 12 is taken by TD"):
+            writer().files()
     broken = msgspec.structs.replace(READERS[0], scorer="nobody")
     made = writer()
     monkeypatch.setattr(made, "READERS", (broken, *READERS[1:]))
@@ -112,41 +129,40 @@ def test_make_facts_names_a_check_and_a_scorer_that_do_not_exist(monkeypatch: py
 # --- what is left out is named -------------------------------------------------------------------------
 
 
-def without(name: str) -> Perturbation:
-    """A type like `same_name_A` of another code, that does not state `name`."""
-    model = REGISTRY["same_name_A"]
-    stated = {fact: getattr(model, fact) for fact in (*facts.STATED, *model.traits, "paper_rows")}
-    doing = {fact: getattr(type(model), fact) for fact in (*facts.DOING, "_distractor", "_check_distractor")}
-    body = {**stated, **doing, "code": "my_type", "order": 99, "pack": "registry", "paper_rows": None}
-    body |= {"prior_art": "none known", "otherwise_caught_by": "gold_is_there"}
-    body |= {"spoiled_otherwise": lambda self, clean, row: row}
-    body |= {"traits": model.traits, "__doc__": "A type of the test.", "__module__": "perturb.my_type"}
-    body.pop(name, None)
-    unit: Perturbation = type("MyType", (Perturbation,), body)()
-    return unit
+def mine(**changed: Any) -> Perturbation:
+    """A type like `same_name_A` of another code."""
+    stated = {
+        "code": "my_type",
+        "order": 99,
+        "pack": "registry",
+        "paper_rows": None,
+        "prior_art": "none known",
+    }
+    return msgspec.structs.replace(REGISTRY["same_name_A"], **{**stated, **changed})
 
 
 def test_a_fact_that_is_left_out_is_named(subtests: pytest.Subtests) -> None:
-    for name in [*facts.STATED, *facts.DOING, *facts.BEYOND_CORE, "description"]:
-        with subtests.test(name=name):
-            unit = without(name)
-            if name == "code":  # the registry itself asks for it
-                with pytest.raises(ValueError, match=r"MyType: a type states its own `code`"):
-                    register(type(unit))
-                continue
-            (problem,) = facts.problems(unit, sources.sources())
-            assert problem.startswith("my_type (perturb/my_type.py) does not state ") and name in problem
+    model = REGISTRY["same_name_A"]
+    stated = {name: getattr(model, name) for name in model.__struct_fields__}
+    due = [field.name for field in msgspec.structs.fields(model) if field.required]
+    assert {"code", "order", "label", "rows", "may_change", "applies_to", "description"} <= set(due)
+    for name in due:
+        with subtests.test(name=name), pytest.raises(TypeError, match=f"Missing required argument '{name}'"):
+            type(model)(**{fact: value for fact, value in stated.items() if fact != name})
 
 
-@pytest.mark.parametrize("code", ["my-type", "2fast", "", "a b", 5])
-def test_a_code_that_is_not_a_plain_word_never_enters_the_registry(code: object) -> None:
+@pytest.mark.parametrize("code", ["my-type", "2fast", "", "a b"])
+def test_a_code_that_is_not_a_plain_word_never_enters_the_registry(code: str) -> None:
     with pytest.raises(ValueError, match="a plain word"):
-        register(type("MyType", (type(without("")),), {"code": code}))
+        register(mine(code=code))
     assert code not in REGISTRY
+    with pytest.raises(ValueError, match="two types of the code CD"):
+        register(mine(code="CD"))
 
 
-def test_a_fact_that_cannot_be_is_named(subtests: pytest.Subtests) -> None:
-    mistakes: list[tuple[dict[str, object], str]] = [
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
         ({"order": 5}, "order 5 is taken by same_name_A"),
         ({"level": "reading"}, "level"),
         ({"pack": "mine"}, "pack"),
@@ -154,6 +170,7 @@ def test_a_fact_that_cannot_be_is_named(subtests: pytest.Subtests) -> None:
         ({"may_change": ("tool colours",)}, "may_change"),
         ({"may_change": ()}, "may_change is empty"),
         ({"pack": "core"}, "paper_rows is stated for the types of the core"),
+        ({"prior_art": ""}, "prior_art is stated for the types beyond the core"),
         ({"ground_truth_changes": True}, "may_change does not hold the golden answers"),
         ({"channel": "query", "method": "llm"}, "judged_as is not stated"),
         ({"channel": "tool_result"}, "injected_error belongs to the channel tool_result"),
@@ -162,42 +179,19 @@ def test_a_fact_that_cannot_be_is_named(subtests: pytest.Subtests) -> None:
         ({"applies_to": ("bfcl_v3", "nowhere")}, "a source that there is not: nowhere"),
         ({"channel": "offers"}, "traits of the channel offers are not stated: quality, suffix, stated"),
         ({"rows": object()}, "object"),
-        ({"golden": ()}, "golden holds no Case"),
         ({"method": "llm"}, "builders/prompts/my_type.v1.txt"),
-        ({"caught_by": "no_such_check"}, "caught_by names 'no_such_check', and the gate has no such check"),
         ({"series": "typos"}, "a type of a series states its dose"),
         ({"dose": 3}, "a type of a series states its dose"),
-        ({"otherwise_caught_by": "no_check"}, "otherwise_caught_by names 'no_check', and the gate has no"),
-        ({"__doc__": None}, "no docstring"),
-    ]
-    for changed, words in mistakes:
-        with subtests.test(words):
-            unit = without("")
-            kind = type("MyType", (type(unit),), {**vars(type(unit)), **changed})
-            found = facts.problems(kind(), sources.sources(), CHECKS)
-            assert any(words in problem and "my_type" in problem for problem in found), found
-
-
-def test_a_golden_case_that_reads_otherwise_is_shown_as_it_reads() -> None:
-    unit = without("golden")
-    case = Case(clean="table", reads="+ tool: something_else()")
-    kind = type("MyType", (type(unit),), {**vars(type(unit)), "golden": (case,)})
-    (problem,) = facts.problems(kind(), sources.sources())
-    assert "the golden case on 'table' reads otherwise:\n+ tool: reserve()" in problem
-
-
-def test_a_row_whose_messages_are_a_list_is_named_before_a_build_meets_it() -> None:
-    model = type(REGISTRY["same_name_A"])
-
-    class Listed(model):  # type: ignore[misc, valid-type]
-        def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-            row: Sample = super().perturb(sample, rng, context)
-            return msgspec.structs.replace(row, messages=list(row.messages))
-
-    body = {**vars(type(without(""))), "perturb": Listed.perturb}
-    kind = type("MyType", (Listed,), body)
-    (problem,) = facts.problems(kind(), sources.sources())
-    assert problem.endswith("(a list for a tuple?): messages")
+        *(
+            ({"code": code}, "choose another code")
+            for code in "clean taxonomy reward perception severity".split()
+        ),
+    ],
+)
+def test_a_fact_that_cannot_be_is_named(changed: dict[str, object], words: str) -> None:
+    unit = mine(**changed)
+    found = facts.problems(unit, sources.sources())
+    assert any(words in problem and unit.code in problem for problem in found), found
 
 
 def test_what_no_part_of_may_change_allows_is_seen_by_beyond() -> None:
@@ -207,7 +201,7 @@ def test_what_no_part_of_may_change_allows_is_seen_by_beyond() -> None:
     fewer = msgspec.structs.replace(clean, tools=clean.tools[1:])
 
     def beyond(may_change: tuple[str, ...], row: Sample) -> list[str]:
-        unit = type("MyType", (Perturbation,), {"may_change": may_change})()
+        unit = mine(may_change=may_change)
         return [one.split(",")[0] for one in unit.beyond(clean, row)]
 
     assert beyond(("the number or roles of messages",), more) == []
@@ -241,19 +235,3 @@ def test_a_type_is_found_by_each_of_its_names() -> None:
         "cd_nt",
         "type of this run",
     )
-
-
-def test_a_type_inherits_no_identity_from_another() -> None:
-    kind = type(
-        "MyType", (type(REGISTRY["redundant"]),), {"code": "my_type", "__module__": "perturb.my_type"}
-    )
-    (problem,) = facts.problems(kind(), sources.sources())
-    for name in ("order", "display_name", "label", "what_is_modified", "how_made", "golden", "rows"):
-        assert name in problem, problem
-
-
-@pytest.mark.parametrize("code", ["clean", "taxonomy", "reward", "perception", "severity", "perturbed"])
-def test_a_code_that_means_something_else_is_refused(code: str) -> None:
-    unit = without("")
-    kind = type("MyType", (type(unit),), {**vars(type(unit)), "code": code})
-    assert any("choose another code" in problem for problem in facts.problems(kind(), sources.sources()))

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.configs import published
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases, gold_texts
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, gold_texts
 from robustbench_tc.builders.perturb.language import Translation, read_translation, refuse_translation
 from robustbench_tc.builders.plain import other_script, row_dict
 from robustbench_tc.eval.score import score
@@ -18,6 +18,7 @@ from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, value_map
 from robustbench_tc.schema import Json, Sample, content_hash, dumps, record
 
 from ...refusals import refuses
+from . import cases
 from .strategies import samples
 
 TABLE = cases.CLEAN["table"]
@@ -138,7 +139,7 @@ def test_a_sample_without_such_a_row_says_why(answer: Json, taken: bool, reason:
 def test_a_translated_value_stands_nowhere_else_in_english_and_the_audit_names_one_that_does() -> None:
     answer = {"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}}
     row = row_of("language_full_zh", answer)
-    audit = INVARIANTS["mapped_values_stand_nowhere_in_english"].holds
+    audit = INVARIANTS["mapped_values_stand_nowhere_in_english"].verdict
     assert audit(row, TABLE) == ""
     menu = msgspec.structs.replace(TABLE.tools[0], description="Shows a menu, of Luna by default.")
     named = (menu, TABLE.tools[1])
@@ -169,7 +170,7 @@ def test_a_chinese_date_is_written_as_people_type_it(text: str, reason: str | No
     change = msgspec.structs.replace(row.changes[0], before="Book 2 seats on 2023-03-16.", after=text)
     planted = msgspec.structs.replace(row, changes=(change, *row.changes[1:]))
     checks = ("chinese_dates_are_as_people_type_them", "digits_kept")
-    assert any(INVARIANTS[name].holds(planted, TABLE) for name in checks) == (reason is not None)
+    assert any(INVARIANTS[name].verdict(planted, TABLE) for name in checks) == (reason is not None)
 
 
 def test_a_sample_without_a_value_in_words_needs_no_text() -> None:

@@ -14,7 +14,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.loans import borrowed
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, cases
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.base import Perturbation
 from robustbench_tc.builders.perturb.registry import accepts
 from robustbench_tc.builders.perturb.registry_flood import OVERLAP, name_words, overlap
@@ -26,6 +26,7 @@ from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Message, Sample, Tool, dumps
 
 from ...refusals import refuses
+from . import cases
 from .strategies import samples
 
 CODES = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "registry")
@@ -122,7 +123,7 @@ def test_no_tool_that_would_serve_as_well_enters_and_the_audit_names_one_that_do
         "paint_fence", "Paints the fence of a garden.", {"properties": {"colour": {}}, "required": ["colour"]}
     )
     row = flood.perturb(sample, random.Random(0), pool_of(apart))
-    audit = INVARIANTS["no_new_tool_is_described_as_a_gold_one"].holds
+    audit = INVARIANTS["no_new_tool_is_described_as_a_gold_one"].verdict
     assert audit(row, sample) == ""
     planted = tuple(about_gold if tool == apart else tool for tool in row.tools)
     assert "is described as an accepted tool" in str(
@@ -335,7 +336,7 @@ def test_what_keeps_a_token_call_from_leaving() -> None:
 
 def test_a_check_sees_another_tool_in_the_place_of_the_token_tool() -> None:
     unit = REGISTRY["prerequisite"]
-    row = cases.row_of(unit, unit.golden[0])
+    row = cases.row_of(unit.code)
     assert unit.check(LOGIN, row) == []
     for index in (None, -1, 0, 2):
         wrong = unit.check(LOGIN, msgspec.structs.replace(row, gold_tool_index=index))
@@ -362,7 +363,7 @@ def test_a_ghost_is_a_recorded_sibling_that_nobody_has_named() -> None:
 def test_other_words_and_a_registered_ghost_are_wrong(code: str) -> None:
     unit = REGISTRY[code]
     clean = TABLE
-    row = cases.row_of(unit, unit.golden[0])
+    row = cases.row_of(unit.code)
     last = row.messages[-1]
     other = (*row.messages[:-1], msgspec.structs.replace(last, content=last.content + " Now."))
     assert unit.check(clean, msgspec.structs.replace(row, messages=other)) != []
@@ -371,16 +372,6 @@ def test_other_words_and_a_registered_ghost_are_wrong(code: str) -> None:
     assert "the ghost is registered" in unit.check(
         clean, msgspec.structs.replace(row, tools=(*row.tools, ghost))
     )
-
-
-@pytest.mark.parametrize("code", ["ghost_tool_1", "ghost_tool_2"])
-def test_the_first_defect_registers_the_ghost_with_the_parameters_of_the_gold_tool(code: str) -> None:
-    unit = REGISTRY[code]
-    row = cases.row_of(unit, unit.golden[0])
-    turned = msgspec.structs.replace(TABLE, tools=TABLE.tools[::-1], gold_tool_index=0)
-    for clean in (TABLE, turned):
-        *_, ghost = unit.spoiled(clean, row).tools
-        assert (ghost.name, ghost.required) == ("cancel_table", ("place", "seats"))
 
 
 def test_golden_answers_that_an_erratum_changed_leave_no_noisy_row() -> None:

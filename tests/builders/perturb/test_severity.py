@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.audits.invariants import INVARIANTS
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, cases, gold_texts
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, gold_texts
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation
 from robustbench_tc.builders.perturb.query import query_text
 from robustbench_tc.builders.perturb.severity_typos import NEIGHBOURS, Typos, _mistyped, _slips
 from robustbench_tc.schema import Call, Message, Sample
 
+from . import cases
+from .planted import spoil
 from .strategies import samples
 
 TYPOS = {"typos_1": 1, "typos_2": 3, "typos_3": 8}
@@ -125,7 +127,7 @@ def test_no_slip_changes_what_is_asked_and_the_audit_names_one_that_does() -> No
     tools = (msgspec.structs.replace(siblings[1], name="reserve_quiet"), *siblings[2:])
     text = "Please do not reserve seven tables, just a quiet table, and never near the window."
     sample = msgspec.structs.replace(asked(LETTER, text), tools=tools, golden_answers=gold, gold_tool_index=0)
-    audit = INVARIANTS["words_that_decide_are_typed_right"].holds
+    audit = INVARIANTS["words_that_decide_are_typed_right"].verdict
     for seed in range(40):
         typed = str(row_of("typos_2", sample, seed).changes[0].after)
         assert {"not", "seven", "quiet", "never"} <= set(re.findall(r"[a-z]+", typed))
@@ -138,11 +140,9 @@ def test_no_slip_changes_what_is_asked_and_the_audit_names_one_that_does() -> No
 
 def test_the_second_defect_doubles_the_last_letter_of_a_word_more() -> None:
     row = row_of("typos_1", LETTER, 0)
-    unit = REGISTRY["typos_1"]
-    assert isinstance(unit, Typos)
     made, defect = (
         set(re.findall(r"[A-Za-z]+", str(one.changes[0].after)))
-        for one in (row, unit.spoiled_otherwise(LETTER, row))
+        for one in (row, spoil("typos_1", LETTER, row, 1))
     )
     (doubled,), (word,) = defect - made, made - defect
     assert doubled == word + word[-1]

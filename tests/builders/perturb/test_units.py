@@ -7,12 +7,14 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, TextRequest, cases
+from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
 from robustbench_tc.builders.perturb.offers import abbreviate
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import get
 
 from ...known import INJECTED_ERRORS
+from . import cases
+from .planted import spoil
 from .strategies import rewritten, samples
 
 CODES = list(REGISTRY)
@@ -152,22 +154,8 @@ def test_same_name_types_keep_the_gold_schema_and_the_order_of_the_others(sample
             assert [t for t in kept if t in sample.tools][: len(sample.tools)] == list(sample.tools)
 
 
-def test_the_defect_of_a_duplicate_has_the_name_that_the_first_answer_calls() -> None:
-    """Other accepted answers may call other tools."""
-    table = cases.CLEAN["table"]
-    ((call,),) = table.golden_answers
-    clean = msgspec.structs.replace(
-        table, golden_answers=((call,), (msgspec.structs.replace(call, name="find_menu"),))
-    )
-    row = row_of(table, "same_name_A", 0)
-    assert row is not None
-    assert REGISTRY["same_name_A"].spoiled(clean, row).tools[-1].name == call.name == "reserve"
-
-
 @pytest.mark.parametrize("code", ["CD_unit", "TD_unit"])
 def test_offers_in_one_unit_are_named_by_the_type_itself(code: str) -> None:
-    unit = REGISTRY[code]
-    case = unit.golden[0]
-    clean, row = cases.CLEAN[case.clean], cases.row_of(unit, case)
-    assert unit.check(clean, row) == []
-    assert unit.check(clean, unit.spoiled_otherwise(clean, row)) == ["both offers are in one unit"]
+    clean, row = cases.pair(code)
+    assert REGISTRY[code].check(clean, row) == []
+    assert REGISTRY[code].check(clean, spoil(code, clean, row, 1)) == ["both offers are in one unit"]

@@ -152,8 +152,7 @@ def test_a_list_is_as_sure_as_its_least_sure_part() -> None:
 
 
 def test_objects_of_bfcl_list_what_they_accept() -> None:
-    value = {"name": ["Jon", "Ann"], "bio": [""]}
-    assert found("Ask Ann.", value, source="bfcl_v3").kind == "verbatim"
+    assert found("Ask Ann.", {"name": ["Jon", "Ann"], "bio": [""]}, source="bfcl_v3").kind == "verbatim"
     assert found("Ask Ann.", {"name": "Jon"}).kind == "nowhere"
 
 
@@ -254,7 +253,9 @@ def page(name: str) -> list[list[str]]:
     return [lines[0], *lines[2:]]
 
 
-def as_the_page_says(name: str, pool: sources.Pool) -> None:
+@pytest.mark.parametrize("name", ["paper", "full"])
+def test_the_classes_of_the_pools_are_as_the_page_says(name: str, request: pytest.FixtureRequest) -> None:
+    pool: sources.Pool = request.getfixturevalue(name)
     (_, *names, _), *rows = page(name)
     found = Counter[tuple[str, str]](
         (s.source, g.finding.kind) for s in pool.samples for g in answerable.golds(s)
@@ -265,14 +266,6 @@ def as_the_page_says(name: str, pool: sources.Pool) -> None:
         kinds = KINDS if kind == "values" else (kind,)
         numbers = [sum(found[source, one] for one in kinds) for source in names]
         assert cells == [str(number) for number in (*numbers, sum(numbers))], kind
-
-
-def test_the_classes_of_the_paper_are_as_the_page_says(paper: sources.Pool) -> None:
-    as_the_page_says("paper", paper)
-
-
-def test_the_classes_of_the_full_pools_are_as_the_page_says(full: sources.Pool) -> None:
-    as_the_page_says("full", full)
 
 
 def test_no_starter_sample_is_unanswerable() -> None:

@@ -13,7 +13,6 @@ from robustbench_tc.eval.prompts import system_text
 from robustbench_tc.eval.score import has_scorer, score, scorer_of
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Tool
 from robustbench_tc.sources import Source
-from robustbench_tc.taxonomy import Rows
 
 from ...known import SOURCES
 from ...refusals import refuses
@@ -65,18 +64,14 @@ def added(monkeypatch: pytest.MonkeyPatch) -> dict[str, Source]:
 
 
 def source(name: str, scorer: str, **changed: object) -> Source:
-    plain = Source(
-        order=9,
-        name=name,
-        output_format="tool_call_tags",
-        scorer=scorer,
-        one_call=True,
-        single_gold_tool=True,
-        shown_last=False,
-        rows=Rows(paper=0, bundled=0),
-        paper=False,
-    )
-    return msgspec.structs.replace(plain, **changed)
+    plain: dict[str, object] = {
+        "order": 9,
+        "output_format": "tool_call_tags",
+        "one_call": True,
+        "single_gold_tool": True,
+    }
+    plain |= {"shown_last": False, "rows": {"paper": 0, "bundled": 0}, "paper": False}
+    return msgspec.convert({"name": name, "scorer": scorer} | plain | changed, Source)
 
 
 def exactly_one(
@@ -178,11 +173,5 @@ def test_own_tools_are_a_source_beside_the_published_ones() -> None:
     assert own.single_gold_tool and not own.one_call and not own.paper
     assert own.order > max(source.order for source in sources.sources())
     assert sources.OWN not in {*sources.names(), *SOURCES, *(reader.source for reader in READERS)}
-
-
-def test_tables_count_own_rows_last() -> None:
-    assert sources.in_tables() == (*sources.names(), sources.OWN)
-
-
-def test_a_near_miss_of_the_name_is_named() -> None:
+    assert sources.in_tables() == (*sources.names(), sources.OWN), "tables count own rows last"
     refuses(r"'ownn'.*own", sources.get, "ownn")

@@ -2,20 +2,19 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
+from aiohttp import web
 
 from robustbench_tc.builders import sources
 from robustbench_tc.builders.sources.fetch import default_root, fetch, resolve_root, verify
 from robustbench_tc.builders.sources.pins import Pin, Pins, Repository, pins
 
 from ...conftest import Rbtc
+from ...loopback import LoopbackServer
 from ...refusals import refuses
 
 BODY = bytes(range(256)) * 1024
@@ -24,58 +23,41 @@ PATH = "zoo/data/a b.json"
 URL_PATH = f"/owner/zoo/{COMMIT}/data/a b.json"
 
 
-class RawFiles(ThreadingHTTPServer):
+class RawFiles(LoopbackServer):
     """Serves `files` by URL path; `faults` holds what happens to the next requests of a path."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(lambda body: "")
         self.files: dict[str, bytes | Path] = {URL_PATH: BODY}
         self.faults: dict[str, list[str]] = {}
         self.requests: list[str] = []
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+        return f"http://127.0.0.1:{self.port}"
 
+    def add_routes(self, app: web.Application) -> None:
+        app.router.add_get("/{path:.*}", self._raw)
 
-class Handler(BaseHTTPRequestHandler):
-    server: RawFiles
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        path = unquote(self.path)
-        self.server.requests.append(path)
-        fault = next(iter(self.server.faults.get(path, [])), None)
-        if fault:
-            self.server.faults[path].pop(0)
-        found = self.server.files.get(path)
-        if found is None or (fault and fault.isdigit()):
-            self.send_error(int(fault) if fault else 404)
-            return
+    async def _raw(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append(request.path)
+        faults, found = self.faults.get(request.path, []), self.files.get(request.path)
+        fault = faults.pop(0) if faults else ""
+        if found is None or fault.isdigit():
+            return web.Response(status=int(fault or 404))
         body = found if isinstance(found, bytes) else found.read_bytes()
-        if fault == "wrong":
-            body = body[::-1]
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if fault == "drop" else body)
-        self.close_connection = fault == "drop"
-
-    def log_message(self, *args: Any) -> None:
-        pass
+        if fault == "drop":
+            sent = web.Response(body=body[: len(body) // 2], headers={"Content-Length": str(len(body))})
+            sent.force_close()
+            return sent
+        return web.Response(body=body[::-1] if fault == "wrong" else body)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[RawFiles]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with RawFiles() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         yield running
-        running.shutdown()
-        thread.join()
 
 
 def pinned(body: bytes = BODY) -> Pins:

@@ -9,7 +9,7 @@ import pytest
 
 from robustbench_tc.builders import sources
 from robustbench_tc.builders.perturb.base import normalise_text
-from robustbench_tc.builders.sources import read, toolalpaca
+from robustbench_tc.builders.sources import toolalpaca
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Json, Sample, columns, dumps, record
 
 from ...known import SOURCES
@@ -49,8 +49,7 @@ def test_paper_is_exactly_the_199(paper: sources.Pool, shared: Path) -> None:
 )
 def test_mean_registry_size_is_the_documented_one(paper: sources.Pool, source: str, mean: float) -> None:
     sizes = [len(sample.tools) for sample in of(paper, source)]
-    digits = len(str(mean).partition(".")[2])
-    assert round(sum(sizes) / len(sizes), digits) == mean
+    assert round(sum(sizes) / len(sizes), len(str(mean).partition(".")[2])) == mean
 
 
 def test_every_record_of_the_full_pool_is_a_row_or_an_issue(full: sources.Pool, root: Path) -> None:
@@ -187,11 +186,8 @@ def test_no_credential_is_published(full: sources.Pool, root: Path) -> None:
     names = "|".join(toolalpaca.CREDENTIALS)
     secrets = set(re.findall(rf'\\"(?:{names})\\": \\"([^"\\ ]+)\\"', text))
     published = dumps(of(full, "toolalpaca")) + dumps(full.issues)
-    found = (
-        len(secrets),
-        sum(secret in published for secret in secrets),
-    )  # counts only: a test prints what fails
-    assert found == (3, 0)
+    # counts only: a test prints what fails
+    assert (len(secrets), sum(secret in published for secret in secrets)) == (3, 0)
     kept = {"CurrencyBeacon": "api_key", "WolframAlpha": "appid", "apilayer weatherstack": "access_key"}
     for api, parameter in kept.items():
         rows = [s for s in of(full, "toolalpaca") if s.clean_id.startswith(f"toolalpaca__{api}__")]
@@ -238,15 +234,15 @@ def test_every_description_of_the_199_has_a_recorded_answer(paper: sources.Pool,
 # --- Samples of the whole pools that repeat another one leave with their reason; the paper's stay
 
 
-def test_no_two_samples_of_the_whole_pools_are_the_same_but_the_papers(shared: Path) -> None:
-    pool = read(shared / "sources", "full")
-    again = [issue for issue in pool.issues if issue.reason == "identical_row"]
-    assert len(again) == 10 and {issue.source for issue in again} == {"apibank"}
-    paper = {sample.clean_id for sample in read(shared / "sources", "paper").samples}
-    kept = {sample.clean_id: sample for sample in pool.samples}
-    assert paper <= kept.keys() and not paper & {issue.clean_id for issue in again}
+def test_no_two_samples_of_the_whole_pools_are_the_same_but_the_papers(
+    paper: sources.Pool, full: sources.Pool
+) -> None:
+    again = [issue for issue in full.issues if issue.reason == "identical_row"]
+    papers = {sample.clean_id for sample in paper.samples}
+    kept = {sample.clean_id: sample for sample in full.samples}
+    assert papers <= kept.keys() and not papers & {issue.clean_id for issue in again}
     for issue in again:
         (first,) = (one for one in kept if issue.detail.endswith(f" {one}."))
         assert kept[first].source == issue.source and issue.clean_id not in kept
-    shown = [dumps((s.messages, s.tools, s.golden_answers)) for s in pool.samples]
+    shown = [dumps((s.messages, s.tools, s.golden_answers)) for s in full.samples]
     assert len(set(shown)) == len(shown)

@@ -5,10 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from robustbench_tc.eval import inputs
+from robustbench_tc.eval.adapters import inspect_log
+from robustbench_tc.eval.adapters.logs import opened
+from robustbench_tc.eval.stats.runs import Run
 from tests import agent_server
 from tests.conftest import ROOT
 
@@ -26,10 +30,20 @@ def program(environment: str, name: str) -> Path:
     return found
 
 
+def run(
+    environment: str, name: str, *words: object, place: Path, drop: str = "PYTEST", **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program of an environment in `place`, without variables that begin with `drop`."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", drop))}
+    return subprocess.run(
+        [program(environment, name), *map(str, words)],
+        cwd=place, env=kept | env, capture_output=True, text=True, timeout=3600,
+    )  # fmt: skip
+
+
 def inspect(*words: object, place: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """Runs inspect_ai's command line; logs go to `place`/logs."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("INSPECT_", "PYTEST"))}
-    env = kept | {
+    env = {
         "PYTHONPATH": str(ROOT / "src"),
         "INSPECT_LOG_DIR": str(place / "logs"),
         "RBTC_BASE_URL": NOBODY,
@@ -37,14 +51,26 @@ def inspect(*words: object, place: Path, **more: str) -> subprocess.CompletedPro
         "NO_COLOR": "1",
         "COLUMNS": "200",
     }
-    return subprocess.run(
-        [program("inspect", "inspect"), *map(str, words), "--display", "plain"],
-        cwd=place,
-        env=env | more,
-        capture_output=True,
-        text=True,
-        timeout=3600,
+    plain = (*words, "--display", "plain")
+    return run("inspect", "inspect", *plain, place=place, drop="INSPECT_", **env | more)
+
+
+def samples(place: Path) -> tuple[Path, dict[str, Any], list[dict[str, Any]]]:
+    """The only log of inspect_ai there, its header and its samples."""
+    [found] = (place / "logs").glob("*.eval")
+    with inspect_log.Zip(found) as log:
+        members = {name: json.loads(log.member(name) or b"") for name in log.NameToInfo}
+    return (
+        found,
+        members["header.json"],
+        [one for name, one in members.items() if name.startswith("samples/")],
     )
+
+
+def printed(header: dict[str, Any]) -> dict[str, float]:
+    """The table that inspect_ai prints."""
+    [scores] = header["results"]["scores"]
+    return {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
 
 
 def asked_by_inspect(release: Path, agent: str, place: Path, *words: object) -> Path:
@@ -53,8 +79,7 @@ def asked_by_inspect(release: Path, agent: str, place: Path, *words: object) -> 
         model = ("--model", f"openai-api/rbtc/{agent}", "-T", f"dataset={release}")
         done = inspect("eval", "robustbench_tc/benchmark", *model, *words, place=place, RBTC_BASE_URL=url)
     assert done.returncode == 0, done.stdout + done.stderr
-    [found] = (place / "logs").glob("*.eval")
-    return found
+    return samples(place)[0]
 
 
 def tasks() -> str:
@@ -64,18 +89,10 @@ def tasks() -> str:
     return subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def lm_eval(*words: object, place: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def lm_eval(*words: object, place: Path) -> subprocess.CompletedProcess[str]:
     """Runs lm-eval's command line in `place`."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LM", "PYTEST"))}
-    env = kept | {"PYTHONPATH": str(ROOT / "src"), "OPENAI_API_KEY": "none", "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(
-        [program("lm-eval", "lm-eval"), *map(str, words)],
-        cwd=place,
-        env=env | more,
-        capture_output=True,
-        text=True,
-        timeout=3600,
-    )
+    env = {"PYTHONPATH": str(ROOT / "src"), "OPENAI_API_KEY": "none", "HF_HUB_OFFLINE": "1"}
+    return run("lm-eval", "lm-eval", *words, place=place, drop="LM", **env)
 
 
 def asked_by_lm_eval(release: Path, agent: str, place: Path, *words: object, tasks_: str = "rbtc") -> Path:
@@ -91,3 +108,25 @@ def asked_by_lm_eval(release: Path, agent: str, place: Path, *words: object, tas
     assert done.returncode == 0, done.stdout + done.stderr
     [found] = (place / "out").glob("*/results_*.json")
     return found
+
+
+def commands(page: str, after: str = "") -> list[str]:
+    """The commands of a docs page's first block, behind some words of it."""
+    text = (ROOT / "docs" / page).read_text()
+    return (
+        text[text.index(after) :]
+        .partition("```sh\n")[2]
+        .partition("```")[0]
+        .replace("\\\n", "")
+        .strip()
+        .splitlines()
+    )
+
+
+def verdicts(name: Path, *more: str) -> tuple[Run, dict[str, tuple[object, ...]]]:
+    """A run, or a log as one, and by row what was said of it; `more`: columns beside these."""
+    with opened([str(name)]) as found:
+        run = found[0].read()
+    columns = ("id", "correct", "error_mode", "stage", "stage_detail", *more)
+    rows = zip(*(run.rows[column].tolist() for column in columns), strict=True)
+    return run, {one[0]: one[1:] for one in rows}

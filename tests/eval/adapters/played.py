@@ -2,17 +2,15 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import load_live
@@ -28,7 +26,7 @@ from tests.conftest import ROOT
 from ...loopback import Fault, LoopbackServer
 from ..live.playing import acted
 from .episodes import Played, completion
-from .harnesses import inspect, program
+from .harnesses import inspect, run, samples
 
 Record = dict[str, Any]
 VERIFIERS = ROOT / "eval/adapters/verifiers"
@@ -107,43 +105,42 @@ def rounds(played: Sequence[Played]) -> Iterator[list[Played]]:
         yield piece
 
 
-def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
-    """Through the task `live` of inspect_ai, one sample at a time."""
+def through(
+    ask: Callable[[Path, str, str], Iterable[Record]], dataset: Path, played: Sequence[Played], place: Path
+) -> list[Record]:
+    """What a harness says of each episode. `ask`: of rows that are served, what was said in a folder."""
     rows, found = load_live(str(dataset)).rows, []
     for number, piece in enumerate(rounds(played)):
-        folder = place / f"inspect-{number}"
+        folder = place / f"{ask.__name__}-{number}"
         folder.mkdir(parents=True)
         with serving(rows, piece) as url:
-            done = inspect(
-                *("eval", "robustbench_tc/benchmark", "--model", "openai-api/rbtc/random"),
-                *("-T", f"dataset={dataset}", "-T", f"ids={','.join(one.row for one in piece)}"),
-                *("--max-samples", "1", "--max-connections", "1", "--max-retries", "0"),
-                *("--no-log-realtime", "--no-log-model-api"),
-                place=folder,
-                RBTC_BASE_URL=url,
-            )
-        assert done.returncode == 0, done.stdout + done.stderr
-        [log] = (folder / "logs").glob("*.eval")
-        with zipped.Zip(log) as members:
-            names = [name for name in members.NameToInfo if name.startswith("samples/")]
-            samples = [json.loads(members.member(name) or b"") for name in names]
-        records = {one["id"]: one["scores"]["verdict"]["metadata"]["verdict"] for one in samples}
-        found += [records[one.row] for one in piece]
+            said = {one["id"]: one for one in ask(folder, url, ",".join(one.row for one in piece))}
+        found += [said[one.row] for one in piece]
     return found
 
 
-def verifiers(name: str, *words: object, place: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
+    """Through the task of inspect_ai, one sample at a time."""
+
+    def inspected(folder: Path, url: str, ids: str) -> list[Record]:
+        done = inspect(
+            *("eval", "robustbench_tc/benchmark", "--model", "openai-api/rbtc/random"),
+            *("-T", f"dataset={dataset}", "-T", f"ids={ids}"),
+            *("--max-samples", "1", "--max-connections", "1", "--max-retries", "0"),
+            *("--no-log-realtime", "--no-log-model-api"),
+            place=folder,
+            RBTC_BASE_URL=url,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return [one["scores"]["verdict"]["metadata"]["verdict"] for one in samples(folder)[2]]
+
+    return through(inspected, dataset, played, place)
+
+
+def verifiers(name: str, *words: object, place: Path) -> subprocess.CompletedProcess[str]:
     """Runs a program of verifiers in `place`."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    env = kept | {"PYTHONPATH": str(VERIFIERS), "RBTC_PYTHON": sys.executable, "OPENAI_API_KEY": "none"}
-    return subprocess.run(
-        [program("verifiers", name), *map(str, words)],
-        cwd=place,
-        env=env | {"HOME": str(place)} | more,
-        capture_output=True,
-        text=True,
-        timeout=3600,
-    )
+    env = {"PYTHONPATH": str(VERIFIERS), "RBTC_PYTHON": sys.executable, "OPENAI_API_KEY": "none"}
+    return run("verifiers", name, *words, place=place, **env, HOME=str(place))
 
 
 EVAL = ("--env.agent.runtime.type", "subprocess", "--no-push", "--no-rich", "--client.type", "eval")
@@ -152,22 +149,18 @@ EVAL = ("--env.agent.runtime.type", "subprocess", "--no-push", "--no-rich", "--c
 
 def by_verifiers(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     """Through the taskset of verifiers, one rollout at a time."""
-    rows, found = load_live(str(dataset)).rows, []
-    for number, piece in enumerate(rounds(played)):
-        folder = place / f"verifiers-{number}"
-        folder.mkdir(parents=True)
-        with serving(rows, piece) as url:
-            done = verifiers(
-                *("vf-eval", "rbtc-rows", *EVAL, "--client.base-url", url, "-m", "random", "-c", 1),
-                *("--client.api-key-var", "OPENAI_API_KEY", "-o", "out"),
-                *("--env.taskset.dataset", dataset),
-                *("--env.taskset.ids", ",".join(one.row for one in piece)),
-                place=folder,
-            )
+
+    def verified(folder: Path, url: str, ids: str) -> list[Record]:
+        done = verifiers(
+            *("vf-eval", "rbtc-rows", *EVAL, "--client.base-url", url, "-m", "random", "-c", 1),
+            *("--client.api-key-var", "OPENAI_API_KEY", "-o", "out"),
+            *("--env.taskset.dataset", dataset, "--env.taskset.ids", ids),
+            place=folder,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
-        records = {id_: record for id_, _, record in traces(folder)}
-        found += [records[one.row] for one in piece]
-    return found
+        return [record for _, _, record in traces(folder)]
+
+    return through(verified, dataset, played, place)
 
 
 def traces(folder: Path) -> list[tuple[str, float, Record]]:

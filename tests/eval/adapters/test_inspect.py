@@ -1,6 +1,5 @@
 """The benchmark under inspect_ai itself, in its own environment (`make test-inspect`)."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,7 +12,6 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.inputs import load_live
@@ -24,9 +22,17 @@ from tests.conftest import ROOT, Done
 
 from . import episodes, played
 from .bars import compared
-from .harnesses import asked_by_inspect, inspect, program
+from .harnesses import asked_by_inspect, commands, inspect, printed, program, samples, verdicts
 
-ALSO = ("error_mode", "finish_reason", "injected", "score", "stage", "stage_detail", "flags", "sample_hash")
+ALSO = ("finish_reason", "injected", "score", "flags", "sample_hash")
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program("inspect", "inspect")
+    folder = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
+    build_live(out=folder, worlds=("calendar",), kinds=("silent_no_op",))
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -36,26 +42,17 @@ ALSO = ("error_mode", "finish_reason", "injected", "score", "stage", "stage_deta
 def test_every_verdict_is_that_of_our_own_run(agent: str, mode: str, release: Path, tmp_path: Path) -> None:
     log = asked_by_inspect(release, agent, tmp_path, "-T", f"mode={mode}")
     own = api.evaluate(str(release), agent=agent, mode=mode, out=tmp_path / "own").folder.path
-    with opened([str(log), str(own)]) as found:
-        theirs, ours = (one.read() for one in found)
-    columns = ("id", "correct", *ALSO)
-    left, right = (
-        sorted(zip(*(run.rows[c].tolist() for c in columns), strict=True)) for run in (theirs, ours)
-    )
+    (theirs, left), (ours, right) = (verdicts(one, *ALSO) for one in (log, own))
     assert left == right and len(left) > 60
     assert (theirs.record.dataset_version, theirs.fingerprint) == (
         ours.record.dataset_version,
         ours.fingerprint,
     )
     # The table that inspect_ai prints is that of our statistics.
-    with zipped.Zip(log) as members:
-        header = json.loads(members.member("header.json") or b"")
-    [scores] = header["results"]["scores"]
-    printed = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
     [outcomes] = align([ours])
     values = summarise(outcomes).values
     expected = {name: one.value for name, one in values.items() if one is not None}
-    assert expected and expected.items() <= printed.items()
+    assert expected and expected.items() <= printed(samples(tmp_path)[1]).items()
 
 
 def test_epochs_are_repeats_and_a_part_is_a_part(
@@ -74,11 +71,12 @@ def test_epochs_are_repeats_and_a_part_is_a_part(
     assert rbtc("report", log, "--out", tmp_path / "report").code == 0
 
 
-def test_what_is_wrong_is_one_line(release: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_one_line(release: Path, live: Path, tmp_path: Path) -> None:
     for words, said in (
         (("-T", "dataset=nowhere"), "nowhere"),
         (("-T", f"dataset={release}", "-T", "types=same_name_Q"), "did you mean same_name_"),
         (("-T", f"dataset={release}", "-T", "mode=tools"), "mode 'tools': prompt or fc"),
+        (("-T", f"dataset={live}", "-T", "types=silent_op"), "unknown type in this dataset"),
     ):
         done = inspect("eval", "robustbench_tc/benchmark", "--model", "mockllm/model", *words, place=tmp_path)
         assert done.returncode != 0 and said in done.stdout + done.stderr, done.stdout + done.stderr
@@ -99,9 +97,8 @@ def test_a_server_that_fails_leaves_no_wrong_answers(release: Path, tmp_path: Pa
         *("--limit", "3", "--max-retries", "0", "--no-fail-on-error", "--timeout", "5"),
         place=tmp_path,
     )
-    logs = sorted((tmp_path / "logs").glob("*.eval"))
-    assert len(logs) == 1, done.stdout + done.stderr
-    with opened([str(logs[0])]) as found:
+    with opened([str(log) for log in (tmp_path / "logs").glob("*.eval")]) as found:
+        assert len(found) == 1, done.stdout + done.stderr
         run = found[0].read()
     assert set(run.rows["correct"].tolist()) == {-1} and set(run.rows["status"].tolist()) == {"request_error"}
 
@@ -115,29 +112,13 @@ def test_other_providers_are_not_asked_for_calls(release: Path, tmp_path: Path) 
     assert "mode=fc needs chat completions" in done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program("inspect", "inspect")
-    folder = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
-    build_live(out=folder, worlds=("calendar",), kinds=("silent_no_op",))
-    return folder
-
-
 def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, tmp_path: Path) -> None:
     lines = list(compared(live, 40, tmp_path, "inspect_ai"))
     assert lines[1].startswith("inspect_ai: 40 of 40 rewards are ours, 40 with all of success, ")
-    [log] = (tmp_path / "inspect-0" / "logs").glob("*.eval")
-    with zipped.Zip(log) as members:
-        header = json.loads(members.member("header.json") or b"")
-        samples = [
-            json.loads(members.member(name) or b"")
-            for name in members.NameToInfo
-            if name.startswith("samples/")
-        ]
-    [scores] = header["results"]["scores"]
-    shown = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
+    log, header, whole = samples(tmp_path / "inspected-0")
+    shown = printed(header)
     assert {"clean", "accuracy_live_silent_no_op"} <= set(shown)
-    scored = [one["metadata"]["verdict"] for sample in samples for one in sample["scores"].values()]
+    scored = [one["metadata"]["verdict"] for sample in whole for one in sample["scores"].values()]
     clean = {one["clean_id"]: one["success"] for one in scored if one["type_code"] == "clean"}
     met = [one for one in scored if one["met"]]  # who never met the fault says nothing about it
     assert 0 < len(met) < len(clean)
@@ -149,8 +130,7 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
 
 def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
     """The page's, on two rows; what is built is the fixture's."""
-    page = (ROOT / "docs/inspect.md").read_text().partition("## Live episodes")[2]
-    build, evaluate, compare = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
+    build, evaluate, compare = commands("inspect.md", "## Live episodes")
     (tmp_path / build.removeprefix("rbtc build live --out ")).symlink_to(live)
     wanted = list(Rows(str(live), types="silent_no_op").rows)[:2]
     all_rows = load_live(str(live)).rows
@@ -166,16 +146,6 @@ def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callabl
         shutil.copy(log, tmp_path / name)
     compared_ = rbtc("compare", *(tmp_path / name for name in compare.split()[2:]))
     assert compared_.code == 0, compared_.err
-
-
-def test_wrong_words_for_live_are_one_line(live: Path, tmp_path: Path) -> None:
-    for words, said in (
-        (("-T", "dataset=nowhere"), "nowhere"),
-        (("-T", f"dataset={live}", "-T", "types=silent_op"), "unknown type in this dataset"),
-    ):
-        done = inspect("eval", "robustbench_tc/benchmark", "--model", "mockllm/model", *words, place=tmp_path)
-        assert done.returncode != 0 and said in done.stdout + done.stderr, done.stdout + done.stderr
-        assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_nothing_of_ours_imports_inspect_ai() -> None:
@@ -194,9 +164,7 @@ def test_nothing_of_ours_imports_inspect_ai() -> None:
 
 
 def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    page = (ROOT / "docs/inspect.md").read_text()
-    block = page.partition("```sh\n")[2].partition("```")[0].replace("\\\n", "")
-    install, evaluate, report = block.strip().splitlines()
+    install, evaluate, report = commands("inspect.md")
     assert install.startswith("pip install 'robustbench-tc[inspect]'")
     settings, said = evaluate.partition("inspect ")[::2]
     assert settings.split()[0] == "LOCAL_BASE_URL=http://localhost:8000/v1"

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, schema
-from robustbench_tc.eval.adapters import zipped
+from robustbench_tc.eval.adapters import inspect_log
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.stats.compare import Comparison
 from robustbench_tc.schema import Sample
@@ -108,24 +108,33 @@ def test_a_sample_that_failed_has_no_verdict(tmp_path: Path, runs: dict[str, tup
         run = found[0].read()
     assert set(run.rows["status"].tolist()) == {"ok"}
     rows = schema.loads((half / "run.json").read_bytes())["expected"]
-    broken = tmp_path / "broken.eval"
-    members = dict(unpacked(log))
-    name = next(one for one in members if one.startswith("samples/"))
-    sample = schema.loads(members[name])
-    del sample["scores"], sample["metadata"]["prediction"]
-    members[name] = schema.dumps(sample | {"error": {"message": "HTTP 500"}}).encode()
-    broken.write_bytes(made_logs.zip_of(members.items()))
+
+    def fails(sample: dict[str, Any]) -> None:
+        del sample["scores"], sample["metadata"]["prediction"]
+        sample["error"] = {"message": "HTTP 500"}
+
+    broken = edited(log, tmp_path / "broken.eval", fails)
     found_gaps = api.compare(log, broken).notes
     assert any("1 of" in line and "no verdict" in line for line in found_gaps), found_gaps
-    del members[name]
-    broken.write_bytes(made_logs.zip_of(members.items()))
+    broken.write_bytes(made_logs.zip_of(unpacked(log)[:-2] + unpacked(log)[-1:]))
     with opened([str(broken)]) as found:
         assert len(found[0].read().rows["id"]) == rows - 1
     assert any("never made" in line or "no verdict" in line for line in api.compare(log, broken).notes)
 
 
+def edited(log: Path, path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The log with one of its samples changed."""
+    members = dict(unpacked(log))
+    name = next(name for name in members if name.startswith("samples/"))
+    found = schema.loads(members[name])
+    change(found)
+    members[name] = json.dumps(found).encode()
+    path.write_bytes(made_logs.zip_of(members.items()))
+    return path
+
+
 def unpacked(log: Path) -> list[tuple[str, bytes]]:
-    with zipped.Zip(log) as opened_log:
+    with inspect_log.Zip(log) as opened_log:
         return [(name, opened_log.member(name) or b"") for name in opened_log.NameToInfo]
 
 
@@ -179,11 +188,8 @@ def test_scores_between_right_and_wrong_are_named(tmp_path: Path) -> None:
 
 def test_what_inspect_could_not_score_has_no_verdict(tmp_path: Path) -> None:
     a = [sample("q0", "C"), sample("q1", "C")]
-    log = made_logs.write(tmp_path / "nan.eval", a)
-    log.write_bytes(log.read_bytes())
-    members = [(n, d.replace(b'"match":{"value":"C"}', b'"match":{"value":NaN}') if "1_" in n[8:10] else d)
-               for n, d in unpacked(log)]  # fmt: skip
-    log.write_bytes(made_logs.zip_of(members))
+    whole = made_logs.write(tmp_path / "whole.eval", a)
+    log = edited(whole, tmp_path / "nan.eval", lambda one: one["scores"]["match"].update(value=float("nan")))
     pair = api.compare(log, made_logs.write(tmp_path / "b.eval", a)).overall["clean"]
     assert (pair.n, pair.left_out) == (1, 1)
 
@@ -263,12 +269,12 @@ def test_a_damaged_log_is_one_line(data: bytes, said: str, tmp_path: Path, rbtc:
 def test_a_member_that_unpacks_without_end(
     tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zipped, "MEMBER", 2**20)
+    monkeypatch.setattr(inspect_log, "MEMBER", 2**20)
     path = tmp_path / "a.eval"
     for method in (made_logs.DEFLATED, made_logs.ZSTANDARD):
         path.write_bytes(made_logs.zip_of([HEAD, ("samples/1", b" " * 2**22)], method))
         assert "has more than 1,048,576 bytes" in refused(path, rbtc)
-    monkeypatch.setattr(zipped, "IN_ALL", 3 * len(ONE))
+    monkeypatch.setattr(inspect_log, "IN_ALL", 3 * len(ONE))
     made_logs.write(path, [sample(f"q{n}", "C") for n in range(9)])
     assert "bytes, which is as much as is read" in refused(path, rbtc)
 
@@ -277,27 +283,21 @@ def test_a_list_of_members_that_fills_the_memory(tmp_path: Path, rbtc: Callable[
     """The size is looked at before the list is read."""
     path = tmp_path / "a.eval"
     with path.open("wb") as file:
-        file.truncate(zipped.DIRECTORY + 1)
+        file.truncate(inspect_log.DIRECTORY + 1)
         file.seek(0, 2)
-        file.write(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 9, 9, zipped.DIRECTORY + 1, 0, 0))
+        file.write(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 9, 9, inspect_log.DIRECTORY + 1, 0, 0))
     assert "its list of members has 33,554,433 bytes" in refused(path, rbtc)
 
 
 def test_a_sample_with_the_answer_of_another(
     tmp_path: Path, runs: dict[str, tuple[Path, Path]], rbtc: Callable[..., Done]
 ) -> None:
-    members = dict(unpacked(runs["base"][1]))
-    names = [name for name in members if name.startswith("samples/")]
-    first, second = (schema.loads(members[name]) for name in names[:2])
-    first["metadata"]["prediction"] = second["metadata"]["prediction"]
-    members[names[0]] = schema.dumps(first).encode()
-    path = tmp_path / "a.eval"
-    path.write_bytes(made_logs.zip_of(members.items()))
+    log, path = runs["base"][1], tmp_path / "a.eval"
+    other = schema.loads(next(data for name, data in reversed(unpacked(log)) if name.startswith("samples/")))
+    strange = other["metadata"]["prediction"]
+    edited(log, path, lambda one: one["metadata"].update(prediction=strange))
     assert "it holds the prediction of another sample" in refused(path, rbtc)
-    first = schema.loads(dict(unpacked(runs["base"][1]))[names[0]])
-    first["scores"]["verdict"]["metadata"]["verdict"] = {"correct": "yes"}
-    members[names[0]] = schema.dumps(first).encode()
-    path.write_bytes(made_logs.zip_of(members.items()))
+    edited(log, path, lambda one: one["scores"]["verdict"]["metadata"].update(verdict={"correct": "yes"}))
     assert "no prediction and verdict of our task" in refused(path, rbtc)
 
 
@@ -317,13 +317,11 @@ def test_a_sample_with_the_answer_of_another(
 def test_values_that_no_run_has(
     field: str, value: object, tmp_path: Path, runs: dict[str, tuple[Path, Path]], rbtc: Callable[..., Done]
 ) -> None:
-    members = dict(unpacked(runs["base"][1]))
-    name = next(name for name in members if name.startswith("samples/"))
-    found = schema.loads(members[name])
-    found["metadata"]["prediction"][field] = value
-    members[name] = json.dumps(found).encode()
-    path = tmp_path / "a.eval"
-    path.write_bytes(made_logs.zip_of(members.items()))
+    path = edited(
+        runs["base"][1],
+        tmp_path / "a.eval",
+        lambda one: one["metadata"]["prediction"].update({field: value}),
+    )
     if field == "model":  # the log's own model counts
         assert rbtc("compare", path, path).code in (0, 1)
     else:

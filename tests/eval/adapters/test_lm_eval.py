@@ -3,19 +3,20 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import msgspec
 import pytest
 
-from robustbench_tc import api, schema, taxonomy
+from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import inputs, wire
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.data import Selection
 from tests import agent_server
-from tests.conftest import ROOT, Done
+from tests.conftest import Done
 from tests.eval import small
 
-from .harnesses import asked_by_lm_eval, lm_eval, tasks
+from .harnesses import NOBODY, asked_by_lm_eval, commands, lm_eval, tasks, verdicts
 
 STATIC = (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3])
 
@@ -37,12 +38,8 @@ def test_every_verdict_is_that_of_our_own_run(
         results.append(asked_by_lm_eval(release, agent, place))
         run = api.evaluate(str(release), agent=agent, mode="prompt", types=STATIC, out=place / "own")
         runs.append(run.folder.path)
-        with opened([str(results[-1]), str(runs[-1])]) as found:
-            theirs, ours = (one.read() for one in found)
-        columns = ("id", "correct", "error_mode", "stage", "stage_detail", "score", "flags", "sample_hash")
-        left, right = (
-            sorted(zip(*(run.rows[c].tolist() for c in columns), strict=True)) for run in (theirs, ours)
-        )
+        more = ("score", "flags", "sample_hash")
+        (theirs, left), (ours, right) = (verdicts(one, *more) for one in (results[-1], runs[-1]))
         assert left == right and len(left) > 80
         assert theirs.fingerprint == ours.fingerprint
     by_logs, by_runs = (api.compare(one[0], one[1]) for one in (results, runs))
@@ -73,16 +70,21 @@ def test_messages_go_out_as_they_are(release: Path, tmp_path: Path) -> None:
     assert len(run.rows["id"]) == 3 and set(run.rows["type_code"].tolist()) <= set(taxonomy.codes())
 
 
+def clean(url: str, release: Path, place: Path, *words: str, **metadata: str) -> CompletedProcess[str]:
+    """The clean rows asked at an address."""
+    return lm_eval(
+        *("run", "--model", "local-chat-completions", "--tasks", "rbtc_clean", "--include_path", tasks()),
+        *("--model_args", f"model=m,base_url={url}/chat/completions"),
+        *("--metadata", json.dumps({"dataset": str(release)} | metadata), *words),
+        place=place,
+    )
+
+
 def test_rows_that_need_a_second_request_are_counted(release: Path, tmp_path: Path) -> None:
     rows = inputs.load_samples(str(release)).rows
     left = sum(row.component == "transition" for row in rows)
     with agent_server.serving("oracle", rows) as url:
-        done = lm_eval(
-            *("run", "--model", "local-chat-completions", "--tasks", "rbtc_clean", "--include_path", tasks()),
-            *("--model_args", f"model=m,base_url={url}/chat/completions"),
-            *("--metadata", json.dumps({"dataset": str(release)}), "--apply_chat_template", "--limit", "1"),
-            place=tmp_path,
-        )
+        done = clean(url, release, tmp_path, "--apply_chat_template", "--limit", "1")
     assert done.returncode == 0, done.stderr
     assert (
         f"{left} of {len(rows)} rows are left out: lm-eval has one request a row" in done.stdout + done.stderr
@@ -104,20 +106,13 @@ def test_rows_that_need_a_second_request_are_counted(release: Path, tmp_path: Pa
 def test_what_is_wrong_is_one_line(
     metadata: dict[str, str], words: tuple[str, ...], said: str, release: Path, tmp_path: Path
 ) -> None:
-    done = lm_eval(
-        *("run", "--model", "local-chat-completions", "--tasks", "rbtc_clean", "--include_path", tasks()),
-        *("--model_args", "model=m,base_url=http://127.0.0.1:9/v1/chat/completions"),
-        *("--metadata", schema.dumps({"dataset": str(release)} | metadata), *words),
-        place=tmp_path,
-    )
+    done = clean(NOBODY, release, tmp_path, *words, **metadata)
     assert done.returncode != 0 and said in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    page = (ROOT / "docs/lm-eval.md").read_text()
-    block = page.partition("```sh\n")[2].partition("```")[0].replace("\\\n", "")
-    install, evaluate, report = block.strip().splitlines()
+    install, evaluate, report = commands("lm-eval.md")
     assert install.startswith("pip install 'robustbench-tc[lm-eval]'")
     (tmp_path / "robustbench-tc").symlink_to(release)
     with agent_server.serving("oracle", inputs.load_samples(str(release)).rows) as url:

@@ -73,7 +73,7 @@ def test_keys_of_the_document(tmp_path: Path) -> None:
         rows.append(sample(n, doc={"q": f"q{n // 2}", "kind": kind}, acc=float(n % 2), f1=0.5))
     log = write(tmp_path / "a", {"mine": rows})
     found = api.compare(log, log, log_keys=["clean_id=q", "type=kind", "score=acc"])
-    assert found.overall["clean"].a == 1.0 and found.types[0].pair.a == 0.0
+    assert found.overall["clean"].a == 1.0 and found.types["realistic_typos"].a == 0.0
     notes = api.compare(log, log, log_keys=["clean_id=q", "type=kind", "score=f1"]).notes
     assert any("16 scores lie between right and wrong" in line for line in notes)
 
@@ -84,48 +84,43 @@ def refused(path: Path, rbtc: Callable[..., Done], *words: str) -> str:
     return done.err
 
 
+SENT: list[tuple[str | None, dict[str, Any], str]] = [
+    ("{", {}, "cannot be read"),
+    ('{"doc_id": "one", "doc": {}}', {}, "is not as lm-eval writes it"),
+    ("[" * 100_000, {}, "is not as lm-eval writes it"),
+    ('{"x":' * 100_000, {}, "cannot be read"),
+    (json.dumps(sample(0, acc="much")), {}, "its score is neither C nor I nor a number"),
+    (json.dumps(sample(0, acc=1, f1=1)), {}, "has 2 scores (acc, f1): choose one with --log-key"),
+    (json.dumps(sample(0, acc=1, doc={"type": "\x1b[31m"})), {}, "neither clean nor a type"),
+    ("", {}, "no samples"),
+    (None, {}, "run lm-eval with --log_samples"),
+    ("", {"configs": {"../t": {}}}, "the name of a task is '../t'"),
+    ("", {"configs": {}}, "is no results_DATE.json of lm-eval"),
+    ("", {"configs": {"t": {"metadata": {"robustbench_tc": {"dataset": 1}}}}}, "is not as lm-eval writes it"),
+]
+"""Text of the samples, changes of the results, and what is said."""
+
+
+@pytest.mark.parametrize(("text", "more", "said"), SENT)
 def test_what_somebody_may_send(
-    tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, rbtc: Callable[..., Done], text: str | None, more: dict[str, Any], said: str
 ) -> None:
-    place = tmp_path / "a"
-    good = [sample(0, acc=1.0)]
-    path = write(place, {"t": good})
-    samples = place / f"samples_t_{DATE}.jsonl"
-    for text, said in (
-        ("{", "cannot be read"),
-        ('{"doc_id": "one", "doc": {}}', "is not as lm-eval writes it"),
-        ("[" * 100_000, "is not as lm-eval writes it"),
-        ('{"x":' * 100_000, "cannot be read"),
-        (json.dumps(sample(0, acc="much")), "its score is neither C nor I nor a number"),
-        (json.dumps(sample(0, acc=1, f1=1)), "has 2 scores (acc, f1): choose one with --log-key"),
-        (json.dumps(sample(0, acc=1, doc={"type": "\x1b[31m"})), "neither clean nor a type"),
-        ("", "no samples"),
-    ):
-        samples.write_text(text)
-        found = refused(path, rbtc)
-        assert said in found and "\x1b" not in found, found
-    samples.write_text(json.dumps(good[0]))
-    monkeypatch.setattr(lm_eval_log, "LINE", 20)
+    path = write(tmp_path / "a", {"t": []}, **more)
+    samples = path.with_name(f"samples_t_{DATE}.jsonl")
+    samples.unlink() if text is None else samples.write_text(text)
+    found = refused(path, rbtc)
+    assert said in found and "\x1b" not in found
+
+
+@pytest.mark.parametrize("bound", ["LINE", "RESULTS"])
+def test_sizes_are_bounded(
+    tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    path = write(tmp_path / "a", {"t": [sample(0, acc=1.0)]})
+    monkeypatch.setattr(lm_eval_log, bound, 20)
     assert "has more than 20 bytes" in refused(path, rbtc)
     monkeypatch.undo()
-    samples.unlink()
-    assert "run lm-eval with --log_samples" in refused(path, rbtc)
-    assert "the name of a task is '../t'" in refused(write_named(place, "../t"), rbtc)
-    path.write_text('{"eval": {}}')
-    assert "is no results_DATE.json of lm-eval" in refused(path, rbtc)
-    ours = {"t": {"metadata": {"robustbench_tc": {"dataset": 1}}}}
-    assert "is not as lm-eval writes it" in refused(write(place, {"t": good}, configs=ours), rbtc)
-    monkeypatch.setattr(lm_eval_log, "RESULTS", 10)
-    assert "has more than 10 bytes" in refused(path, rbtc)
-    renamed = place / "results.json"
-    renamed.write_text("{}")
-    assert refused(renamed, rbtc)
-
-
-def write_named(place: Path, task: str) -> Path:
-    path = place / f"results_{DATE}.json"
-    path.write_text(json.dumps({"configs": {task: {}}}))
-    return path
+    assert "is no results_DATE.json" in refused(path.rename(path.with_name("results.json")), rbtc)
 
 
 # --- The table that a harness prints: our values, and what it says of a part of the types
@@ -134,36 +129,50 @@ def write_named(place: Path, task: str) -> Path:
 REWARD = [kind.code for kind in taxonomy.types() if kind.component == "reward"]
 
 
-def test_a_whole_component_and_a_part_of_one() -> None:
-    rows = [
-        ("a", "clean", 0, True),
-        ("b", "clean", 0, True),
-        ("c", "clean", 0, False),
-        ("d", "clean", 0, True),
-    ]
-    rows += [(one, code, 0, one in "ac") for code in REWARD for one in "abc"]
-    rows += [(one, "same_name_A", 0, one == "a") for one in "ab"]
-    found = figures(Row(*row) for row in rows)
-    assert found["clean"] == 0.75 and found["accuracy_reward"] == pytest.approx(2 / 3)
-    assert found["delta_reward"] == pytest.approx(0.75 - 2 / 3)
-    assert found["delta_matched_reward"] == 0.0  # b is lost, c is gained
-    assert found["accuracy_same_name_A"] == 0.5 and found["delta_same_name_A"] == 0.25
-    assert not {"accuracy_action", "retention", "perturbed", f"accuracy_{REWARD[0]}"} & set(found)
+def repeated(code: str, clean_id: str, *right: bool) -> list[Row]:
+    return [Row(clean_id, code, repeat, one) for repeat, one in enumerate(right)]
 
 
-def test_types_without_their_clean_rows() -> None:
-    assert figures([Row("a", "CD_AB", 0, True), Row("b", "CD_AB", 0, False)]) == {"accuracy_CD_AB": 0.5}
+WHOLE = [Row(one, "clean", 0, one != "c") for one in "abcd"]
+WHOLE += [Row(one, code, 0, one in "ac") for code in REWARD for one in "abc"]
+WHOLE += [Row(one, "same_name_A", 0, one == "a") for one in "ab"]
+EPOCHS = [one for code in REWARD for one in repeated(code, "a", False, True)]
+LIVE = [Row(one, "clean", 0, one != "c") for one in "abc"]
+LIVE += [Row("a", "live_timeout", 0, False, True), Row("b", "live_timeout", 0, True, False)]
+TABLES: dict[str, tuple[list[Row], dict[str, float], set[str] | None]] = {
+    "a whole component and a part of one": (
+        WHOLE,
+        {
+            "clean": 0.75,
+            "accuracy_reward": 2 / 3,
+            "delta_reward": 0.75 - 2 / 3,
+            "delta_matched_reward": 0.0,  # b is lost, c is gained
+            "accuracy_same_name_A": 0.5,
+            "delta_same_name_A": 0.25,
+        },
+        {"accuracy_action", "retention", "perturbed", f"accuracy_{REWARD[0]}"},
+    ),
+    "types without their clean rows": (
+        [Row("a", "CD_AB", 0, True), Row("b", "CD_AB", 0, False)],
+        {"accuracy_CD_AB": 0.5},
+        None,  # nothing else
+    ),
+    "epochs pair with their own clean row": (
+        [*repeated("clean", "a", True, False), *EPOCHS],
+        {"delta_matched_reward": 0.0, "accuracy_reward": 0.5},
+        set(),
+    ),
+    "a live row that never met its fault is in no pair": (
+        LIVE,
+        {"accuracy_live_timeout": 0.5, "delta_matched_live_timeout": 1.0},
+        set(),
+    ),
+}
 
 
-def test_epochs_pair_with_their_own_clean_row() -> None:
-    rows = [("a", "clean", 0, True), ("a", "clean", 1, False)]
-    rows += [("a", code, repeat, repeat == 1) for code in REWARD for repeat in (0, 1)]
-    assert figures(Row(*row) for row in rows)["delta_matched_reward"] == 0.0
-    assert figures(Row(*row) for row in rows)["accuracy_reward"] == 0.5
-
-
-def test_a_live_row_that_never_met_its_fault_is_in_no_pair() -> None:
-    rows = [Row(one, "clean", 0, one != "c") for one in "abc"]
-    rows += [Row("a", "live_timeout", 0, False, True), Row("b", "live_timeout", 0, True, False)]
+@pytest.mark.parametrize("name", TABLES)
+def test_the_table_of_a_harness(name: str) -> None:
+    rows, values, absent = TABLES[name]
     found = figures(rows)
-    assert (found["accuracy_live_timeout"], found["delta_matched_live_timeout"]) == (0.5, 1.0)
+    assert {one: found.get(one) for one in values} == pytest.approx(values)
+    assert found.keys() == values.keys() if absent is None else not absent & found.keys()

@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 from . import played
 from .bars import compared
 from .episodes import Played, Reply, drawn
-from .harnesses import program
+from .harnesses import commands, program
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,7 @@ def oracle(dataset: Path) -> Iterator[str]:
 
 
 def test_the_commands_of_the_page(dataset: Path, tmp_path: Path) -> None:
-    page = (ROOT / "docs/verifiers.md").read_text()
-    install, validate, evaluate = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
+    install, validate, evaluate = commands("verifiers.md")
     assert install.count("$(rbtc list verifiers)") == 2
     words = [sys.executable, "-m", "robustbench_tc", "list", "verifiers"]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

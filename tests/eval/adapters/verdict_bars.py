@@ -10,9 +10,8 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.eval.adapters.logs import opened
 
-from .harnesses import asked_by_inspect, asked_by_lm_eval
+from .harnesses import asked_by_inspect, asked_by_lm_eval, verdicts
 
 AGENTS = (
     "thinks-the-gold",
@@ -26,13 +25,6 @@ AGENTS = (
 )
 STATIC = (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3])
 QUICK = ("--max-samples", "50", "--max-connections", "32", "--no-log-realtime", "--no-log-model-api")
-
-
-def verdicts(name: Path) -> dict[str, tuple[object, ...]]:
-    with opened([str(name)]) as found:
-        rows = found[0].read().rows
-    columns = ("id", "correct", "error_mode", "stage", "stage_detail", "injected")
-    return {one[0]: one[1:] for one in zip(*(rows[column].tolist() for column in columns), strict=True)}
 
 
 def own_run(dataset: Path, agent: str, out: Path, *types: str) -> Path:
@@ -59,7 +51,7 @@ def figures(dataset: Path, out: Path) -> Iterator[str]:
         )
         runs[agent] = whole, inspected, static, measured
         for name, ours, theirs in (("inspect_ai", whole, inspected), ("lm-eval", static, measured)):
-            left, right = verdicts(ours), verdicts(theirs)
+            left, right = (verdicts(one, "injected")[1] for one in (ours, theirs))
             equal = sum(left[one] == right.get(one) for one in left)
             yield (
                 f"{agent}, {name}: {equal} of {len(left)} verdicts are rbtc eval's ({len(right)} in the log)"

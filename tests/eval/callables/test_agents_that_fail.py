@@ -278,11 +278,27 @@ def made(invocation: Invocation, given: object = None) -> list[list[str]]:
     return [[call["name"] for call in one.tool_calls or []] for one in found]
 
 
-def test_what_is_called_after_the_gold_is_full_does_not_count() -> None:
-    invocation = Invocation(row(golds=2), 1, {})
-    for name in ("a", "b", "c"):
-        assert invocation.call(name, {}) == '{"status":"ok"}'
-    assert made(invocation) == [["a", "b"]]
+FAULTY = row(error="timed out", code="transient_timeout")
+OK = '{"status":"ok"}'
+PASSES: dict[str, tuple[Sample, str, object, list[list[str]]]] = {
+    "what is called after the gold is full does not count": (row(golds=2), "abc", None, [["a", "b"]]),
+    "a returned text is the only pass": (row(), "", "I would rather not.", [[]]),
+    "returned calls are the only pass": (row(), "", {"calls": [("a", {}), ("b", {})]}, [["a", "b"]]),
+    "an error ends the batch, what follows is the retry": (FAULTY, "aa", "Done.", [["a"], ["a"]]),
+    "who gives up has a second reply without calls": (FAULTY, "a", "It does not work.", [["a"], []]),
+    "a retry may be returned": (FAULTY, "a", Reply(calls=[("b", {})]), [["a"], ["b"]]),
+}
+"""A row, the tools that are called one after the other, what is returned, and the names in each pass."""
+
+
+@pytest.mark.parametrize("case", PASSES)
+def test_which_calls_are_which_reply(case: str) -> None:
+    asked, called, returned, passes = PASSES[case]
+    invocation = Invocation(asked, 1, {})
+    answers = [invocation.call(name, {"number": at}) for at, name in enumerate(called)]
+    errors = [asked.injected_error] if asked.injected_error else []
+    assert answers == [*errors, *[OK] * len(called)][: len(called)]
+    assert made(invocation, returned) == passes
 
 
 def test_calls_awaited_together_are_one_batch() -> None:
@@ -294,30 +310,6 @@ def test_calls_awaited_together_are_one_batch() -> None:
 
     asyncio.run(run())
     assert made(invocation) == [["a", "b"]]
-
-
-def test_a_returned_reply_without_calls_is_the_only_pass() -> None:
-    assert made(Invocation(row(), 1, {}), "I would rather not.") == [[]]
-    assert made(Invocation(row(), 1, {}), {"calls": [("a", {}), ("b", {})]}) == [["a", "b"]]
-
-
-def test_an_error_ends_the_batch_and_what_follows_is_the_retry() -> None:
-    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1, {})
-    assert invocation.call("a", {}) == "timed out"
-    assert invocation.call("a", {"again": True}) == '{"status":"ok"}'
-    assert made(invocation, "Done.") == [["a"], ["a"]]
-
-
-def test_who_gives_up_after_an_error_has_a_second_reply_without_calls() -> None:
-    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1, {})
-    invocation.call("a", {})
-    assert made(invocation, "It does not work.") == [["a"], []]
-
-
-def test_a_retry_may_be_returned() -> None:
-    invocation = Invocation(row(error="timed out", code="transient_timeout"), 1, {})
-    invocation.call("a", {})
-    assert made(invocation, Reply(calls=[("b", {})])) == [["a"], ["b"]]
 
 
 def test_tools_answer_what_is_stated_in_turn_and_the_last_repeats() -> None:

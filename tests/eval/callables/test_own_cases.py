@@ -1,13 +1,11 @@
 """One agent, reached in three ways, has the same verdicts on own cases, ordered and multi-turn."""
 
-import importlib.util
 import json
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from robustbench_tc.api import Reply, Task, build, evaluate
 from robustbench_tc.io import parquet
@@ -82,33 +80,28 @@ def making_calls(answer: Callable[..., Any]) -> Callable[[Task], Any]:
             said = answer(messages, task.tools)
             if isinstance(said, str):
                 return said
-            for at, (name, arguments) in enumerate(said):
-                called = {"name": name, "arguments": json.dumps(arguments)}
-                call = {"id": f"call_{len(messages)}_{at}", "type": "function", "function": called}
-                result = task.call(name, arguments)
+            for name, arguments in said:
+                function = {"name": name, "arguments": json.dumps(arguments)}
+                call = {"id": f"call_{len(messages)}", "type": "function", "function": function}
                 messages += [
                     {"role": "assistant", "content": None, "tool_calls": [call]},
-                    {"role": "tool", "tool_call_id": call["id"], "content": result},
+                    {"role": "tool", "tool_call_id": call["id"], "content": task.call(name, arguments)},
                 ]
         return "Enough."
 
     return made
 
 
-@pytest.mark.parametrize("calls", ["returned", "made"])
-def test_an_agent_has_the_same_verdicts_however_it_is_reached(tmp_path: Path, calls: str) -> None:
+def test_an_agent_has_the_same_verdicts_however_it_is_reached(tmp_path: Path) -> None:
     bench = tmp_path / "bench"
     types = ("transient_timeout", "transient_rate_limit", "CD", "same_name_D", "realistic_typos")
     build(bench, cases=shop.write(tmp_path), types=types)
     program = tmp_path / "three_ways.py"
     program.write_text(AGENT)
-    spec = importlib.util.spec_from_file_location("three_ways", program)
-    assert spec is not None and spec.loader is not None
-    agent = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(agent)
+    answer = runpy.run_path(str(program))["answer"]
 
     def served(body: dict[str, Any]) -> Any:
-        said = agent.answer(body["messages"], body.get("tools", ()))
+        said = answer(body["messages"], body.get("tools", ()))
         if isinstance(said, str):
             return reply(said)
         return reply("", [(name, json.dumps(arguments)) for name, arguments in said])
@@ -116,18 +109,14 @@ def test_an_agent_has_the_same_verdicts_however_it_is_reached(tmp_path: Path, ca
     with LoopbackServer(served) as server:
         evaluate(bench, model="tiny", base_url=server.url, out=tmp_path / "http")
     over_http = verdicts(tmp_path / "http")
-    if calls == "made":
-        evaluate(bench, callable=making_calls(agent.answer), out=tmp_path / "made")
-        assert verdicts(tmp_path / "made") == over_http
-        return
-    evaluate(
-        bench,
-        callable=lambda task: as_reply(agent.answer(task.messages, task.tools)),
-        out=tmp_path / "callable",
-    )
-    evaluate(bench, command=f"{sys.executable} {program}", out=tmp_path / "command")
-    assert verdicts(tmp_path / "callable") == over_http
-    assert verdicts(tmp_path / "command") == over_http
+    ways: dict[str, dict[str, Any]] = {
+        "made": {"callable": making_calls(answer)},
+        "callable": {"callable": lambda task: as_reply(answer(task.messages, task.tools))},
+        "command": {"command": f"{sys.executable} {program}"},
+    }
+    for name, way in ways.items():
+        evaluate(bench, out=tmp_path / name, **way)
+        assert verdicts(tmp_path / name) == over_http, name
     found = {correct for correct, *_ in over_http.values()}
     assert found == {True, False}, "the agent is no test of anything"
     for row in ("own__chain::clean", "own__several.1::clean", "own__several.2::clean"):

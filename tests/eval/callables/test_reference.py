@@ -62,39 +62,24 @@ def writing(said: Answers) -> Callable[[Task], str]:
 
 def calling(said: Answers) -> Callable[[Task], Any]:
     """Makes every call itself, and looks at the task again once the first call was answered."""
+    returned = returning(said)
 
     def answer(task: Task) -> Any:
-        found, row = said(task)
-        if isinstance(found, str):
-            return found
-        names = WireNames(row.tools)
         for _ in range(4):
+            found = returned(task)
             if isinstance(found, str):
                 return found
-            for call in found:
-                result = task.call(names.wire(call.name), call.parameters)
-                if result in TEXTS:
-                    break
-            else:
+            results = (task.call(*call) for call in found.calls)
+            error = next((result for result in results if result in TEXTS), None)
+            if error is None:
                 return "Done."
-            errors = [call for call in task.messages if call["role"] == "tool"]
+            function = {"name": found.calls[0][0], "arguments": "{}"}
+            call = {"id": "call_0", "type": "function", "function": function}
             task.messages = [
                 *task.messages,
-                {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [
-                        {
-                            "id": f"call_{len(errors)}",
-                            "type": "function",
-                            "function": {"name": names.wire(call.name), "arguments": "{}"},
-                        }
-                        for call in found[:1]
-                    ],
-                },
-                {"role": "tool", "tool_call_id": f"call_{len(errors)}", "content": result},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "call_0", "content": error},
             ]
-            found, row = said(task)
         return "Enough."
 
     return answer

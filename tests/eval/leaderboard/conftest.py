@@ -12,7 +12,7 @@ from robustbench_tc.eval.leaderboard.entry import Status
 from tests.hub import Hub
 
 from .. import small
-from . import live_runs, made
+from . import made
 from .hubs import Results, asked_here
 
 RunOf = Callable[..., Path]
@@ -34,7 +34,7 @@ def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def live_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small live dataset of a bundled world."""
-    return live_runs.dataset(tmp_path_factory.mktemp("live"))
+    return made.live_dataset(tmp_path_factory.mktemp("live"))
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import pytest
 
-from robustbench_tc.eval.leaderboard import check, entries, submit
+from robustbench_tc.eval.leaderboard import check, repository, submit
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Submission
-from robustbench_tc.eval.leaderboard.place import Hub as Place
+from robustbench_tc.eval.leaderboard.repository import Hub as Place
 from tests.hub import ADA, MALLORY, WRITER, Hub
 
 SUBMISSION = Submission(model="lab/Alpha-3B", weights="open", licence="apache-2.0")
@@ -117,7 +117,7 @@ class Results:
         return said[1:]
 
     def read(self) -> tuple[list[Entry], dict[str, str]]:
-        _, found, dropped = entries.read_entries(Place(self.name))
+        _, found, dropped = repository.read_entries(Place(self.name))
         return found, dropped
 
     @property

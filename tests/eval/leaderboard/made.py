@@ -1,6 +1,7 @@
-"""Run folders as they lie in a results repository, of reference agents; and entries without any run."""
+"""Run folders as they lie in a results repository, live ones too, of scripted agents; entries without any."""
 
 import shutil
+from contextlib import nullcontext
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,22 +9,28 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from robustbench_tc import seeding, taxonomy
+from robustbench_tc import api, schema, seeding, taxonomy
 from robustbench_tc.compute import loop
-from robustbench_tc.eval import predictions, prompts, record
-from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval import predictions, prompts, record, session
 from robustbench_tc.eval.dialogue import Dialogue
-from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.eval.inputs import Dataset, load_live
 from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.checker import CONDITIONS
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
 from robustbench_tc.eval.leaderboard.submit import publish
+from robustbench_tc.eval.live import inputs, prompts as live_prompts
+from robustbench_tc.eval.live.inputs import LiveData
+from robustbench_tc.eval.record import Settings, start
 from robustbench_tc.eval.scripted import Scripted
-from robustbench_tc.eval.speakers import ReferenceAgent
+from robustbench_tc.eval.speakers import ReferenceAgent, ScriptedAgent
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.significance import Loss
 from robustbench_tc.eval.stats.summary import TypeRow, from_counts
+from robustbench_tc.eval.who import Opened
+from robustbench_tc.llm import Stats
 from robustbench_tc.schema import Prediction, Sample
+
+from ..live import purses
 
 DAY = "20261120"
 
@@ -38,7 +45,6 @@ def settings(
         backend="openai",
         decoding={"temperature": 0.0, "max_tokens": 1024},
         prompt_version=prompts.prompt_version(),
-        selection=Selection(),
         repeat=repeat,
         defend=defend,
     )
@@ -202,3 +208,65 @@ def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figu
         ),
         replies=draw.randbytes(2 * flags.SKETCHED),
     )
+
+
+# --- live runs for the board's tests: a small bundled dataset, and scripted agents who play it --------
+
+
+KINDS = ("timeout_after_effect", "silent_no_op", "transient_timeout", "duplicate_effect")
+TASKS = 6
+
+
+def live_dataset(folder: Path) -> Path:
+    """Six of the orders' tasks, each with four kinds of faults where it has them."""
+    whole = folder / "whole"
+    api.build_live(whole, worlds=("orders",), kinds=KINDS)
+    rows = load_live(str(whole)).rows
+    tasks = list(dict.fromkeys(row.clean_id for row in rows))[:TASKS]
+    return purses.write(folder / "robustbench-tc-live", [row for row in rows if row.clean_id in tasks])
+
+
+def played(
+    folder: Path,
+    asked: LiveData,
+    agent: str,
+    *,
+    model: str = "Alpha-3B",
+    mode: str = "fc",
+    repeat: int = 1,
+    defend: tuple[str, ...] = (),
+) -> Path:
+    """A finished run of a scripted agent, which says of itself that it is a model."""
+    settings = Settings(
+        fingerprint=asked.fingerprint(),
+        model=model,
+        mode=mode,  # type: ignore[arg-type]
+        backend="openai",
+        decoding={"temperature": 0.0},
+        prompt_version=live_prompts.version(),
+        repeat=repeat,
+        defend=defend,
+    )
+    made = start(folder, asked, settings, len(asked.rows) * repeat)
+    speaker = nullcontext(Opened(ScriptedAgent(agent, asked.clean()), 4, Stats()))
+    worlds = inputs.world_types(asked.rows)
+    session.run(made, asked, speaker, worlds=worlds)
+    return folder
+
+
+def mixed(folder: Path, asked: LiveData, **options: Any) -> Path:
+    """A run that is no scripted agent's: two of them, a task each in turns."""
+    first = played(folder / "a", asked, "blind-retrier", **options)
+    second = played(folder / "b", asked, "liar", **options)
+    lines: list[bytes] = []
+    tasks = list(asked.clean())
+    for at, source in enumerate((first, second)):
+        lines += [
+            line
+            for line in (source / "journal.jsonl").read_bytes().splitlines(keepends=True)
+            if tasks.index(schema.loads(line)["id"].partition("::")[0]) % 2 == at
+        ]
+    # Episodes run side by side; what a test edits is the same line every time.
+    lines.sort(key=lambda line: str(schema.loads(line)["id"]))
+    (first / "journal.jsonl").write_bytes(b"".join(lines))
+    return played(folder / "a", asked, "oracle", **options)  # asks nothing, and writes the episodes again

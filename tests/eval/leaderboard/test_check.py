@@ -1,4 +1,4 @@
-"""`check` writes the same bytes: killed anywhere, in any order, in any number of processes."""
+"""`check`: the way of a run by pull request, and the same bytes however it is killed, ordered or spread."""
 
 import itertools
 import os
@@ -8,18 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.leaderboard import check, entries, place, submit
+from robustbench_tc.eval.leaderboard import check, checker, repository, submit
+from robustbench_tc.eval.leaderboard.check import Remark
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Submission
-from robustbench_tc.eval.leaderboard.place import Folder, Hub
-from tests.hub import ADA, WRITER
+from robustbench_tc.eval.leaderboard.repository import Folder, Hub, Hub as Place
+from tests.hub import ADA, MALLORY, READER, STRANGER, WRITER
 
+from ...refusals import refuses
+from .. import small
 from . import made
 from .conftest import RunOf
-from .hubs import Results
+from .hubs import Results, account
 
 POINTS = 20
 
@@ -131,7 +135,7 @@ def test_order_and_processes_change_no_byte(
     assert len(many.check(jobs=3).new) == 3
     assert one.files == many.files
     assert many.check(everything=True, jobs=2).entries == 3 and one.files == many.files
-    _, found, dropped = entries.read_entries(Folder(many.folder))
+    _, found, dropped = repository.read_entries(Folder(many.folder))
     assert [entry.submitter for entry in found] == [None] * 3 and not dropped
 
 
@@ -159,7 +163,7 @@ def test_what_does_not_fit_its_files_is_left_out_and_counted(three: Local, tmp_p
     (changed / "submission.yaml").write_text("model: Alpha-3B\nlicence: mit\n")
     (gone / "run.json").unlink()
     (whole / "entry.json").unlink()
-    _, found, dropped = entries.read_entries(Folder(local.folder))
+    _, found, dropped = repository.read_entries(Folder(local.folder))
     assert [entry.run for entry in found] == [str(whole.relative_to(local.folder / "runs"))]
     assert [*dropped.values()] == ["its files are not those that were scored"] * 2
     report = local.check()
@@ -170,7 +174,7 @@ def test_what_does_not_fit_its_files_is_left_out_and_counted(three: Local, tmp_p
 @pytest.mark.parametrize("number", [3, 120])
 def test_entries_are_read_in_five_requests_however_many_there_are(results: Results, number: int) -> None:
     found = made.entries_of(number)
-    files: dict[str, bytes | None] = dict(entries.write_entries(found))
+    files: dict[str, bytes | None] = dict(repository.write_entries(found))
     for entry in found:
         files |= {f"runs/{entry.run}/{name}": entry.run.encode() for name in entry.inputs}
     results.push(files, main=True, token=WRITER)
@@ -199,22 +203,138 @@ def test_watch_goes_on_after_an_error(three: Local, tmp_path: Path, monkeypatch:
 
 
 def test_a_folder_has_no_pull_requests_and_no_repository_no_runs(three: Local, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is a folder, and has no pull requests"):
-        three.check(pr=1)
-    with pytest.raises(UserError, match="is a results repository already"):
-        submit.init(str(three.folder), "x/y")
-    with pytest.raises(UserError, match=r"has no status\.yaml"):
-        check.Checker(str(tmp_path)).check()
+    refuses("is a folder, and has no pull requests", three.check, pr=1)
+    refuses("is a results repository already", submit.init, str(three.folder), "x/y")
+    refuses(r"has no status\.yaml", check.Checker(str(tmp_path)).check)
 
 
 def test_a_dataset_folder_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("made").mkdir()
     submit.init("results", "made", own=["lab/own@v1"])
-    found = entries.read_status(place.open_place("results"))
+    found = repository.read_status(repository.open_place("results"))
     assert (found.dataset, found.own) == (str(tmp_path / "made"), ("lab/own@v1",))
-    with pytest.raises(UserError, match="nowhere is neither a folder nor a dataset of the Hub"):
-        submit.init("others", "made", live="nowhere")
-    with pytest.raises(UserError, match="is not empty"):
-        submit.init(str(tmp_path / "made" / ".."), "made")
+    refuses(
+        "nowhere is neither a folder nor a dataset of the Hub", submit.init, "others", "made", live="nowhere"
+    )
+    refuses("is not empty", submit.init, str(tmp_path / "made" / ".."), "made")
     assert not Path("others").exists()
+
+
+# --- by pull request ----------------------------------------------------------------------------------
+
+
+def test_a_run_gets_its_answer_and_after_the_merge_its_entry(results: Results, local_run_of: RunOf) -> None:
+    sent = results.submit(local_run_of("gives-up-on-error"))
+    assert sent.number == 1 and sent.url and sent.url.endswith("/discussions/1") and not sent.again
+    report = results.check()
+    assert report.pulls == {1: sent.entry} and report.entries == 0 and not report.problems
+    [(author, text)] = results.comments(1)
+    assert author == "maintainer" and "perturbed" in text
+    assert f"Checked: commit `{results.head(1)}`" in text
+    assert results.check().pulls == {} and len(results.comments(1)) == 1
+
+    results.merge(1)
+    assert results.read() == ([], {sent.entry.run: "it has no entry yet"})
+    [entry] = results.check().new
+    assert (entry.submitter, entry.member, entry.commit) == ("ada", True, results.head(1))
+    assert entry == msgspec.structs.replace(sent.entry, submitter="ada", member=True, commit=results.head(1))
+    assert results.read() == ([entry], {})
+    before = results.files
+    assert results.check().new == [] and results.files == before and len(results.comments(1)) == 1
+
+
+def test_the_same_submission_finds_its_pull_request_and_then_its_run(
+    results: Results, local_run_of: RunOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = local_run_of("gives-up-on-error")
+    dry = results.submit(run, dry_run=True)
+    assert dry.number is None and {path.rpartition("/")[2] for path in dry.files} == {
+        "run.json", "predictions.parquet", "submission.yaml"
+    }  # fmt: skip
+    public = b"".join(dry.files.values())
+    assert b"secret.example" not in public and b"somebody" not in public
+    first = results.submit(run)
+    again = results.submit(run)
+    assert (again.number, again.url, again.again) == (first.number, first.url, True)
+    assert results.submit(run, STRANGER, "stranger").number == 2
+    results.check(pr=1)
+    results.merge(1)
+    assert results.submit(run).again and results.submit(run).number is None
+
+
+def test_who_submitted_is_the_author_of_the_pull_request(listed: Results, local_run_of: RunOf) -> None:
+    listed.submit(local_run_of("oracle", mode="fc"), MALLORY)
+    listed.check(pr=2)
+    listed.merge(2)
+    [entry] = listed.check().new
+    assert (entry.run.split("/")[0], entry.submitter, entry.member) == ("lab", "mallory", False)
+    space = Place(listed.name).read("status.yaml").replace(b"spaces: []", b"spaces: [mallory]")
+    listed.push({"status.yaml": space}, token=WRITER, main=True)
+    listed.submit(local_run_of("oracle"), MALLORY)
+    listed.merge(3)
+    assert [entry.member for entry in listed.check().new] == [True]
+
+
+def test_a_push_is_checked_anew_and_only_comments_of_the_checkers_account_count(
+    listed: Results, local_run_of: RunOf
+) -> None:
+    number = listed.submit(local_run_of("oracle", mode="fc"), MALLORY).number
+    assert number is not None
+    listed.check()
+    listed.push({"x.txt": b"x"}, onto=number)
+    listed.comment(number, f"{Remark('taken', listed.head(number), 'lab/x/20261120-0123456789ab')}\n")
+    report = listed.check()
+    assert "x.txt" in str(report.pulls[number])
+    assert [author for author, _ in listed.comments(number)] == ["maintainer", "mallory", "maintainer"]
+    assert "not taken" in listed.comments(number)[-1][1]
+
+
+def test_a_merge_without_a_check_is_judged_by_what_it_adds(listed: Results, local_run_of: RunOf) -> None:
+    sent = listed.submit(local_run_of("oracle", mode="fc"))
+    listed.merge(2)
+    assert [entry.run for entry in listed.check().new] == [sent.entry.run]
+
+
+def test_a_run_that_is_refused_costs_no_other_its_entry(
+    listed: Results, run_of: RunOf, tmp_path: Path
+) -> None:
+    bad = made.changed(run_of("oracle"), tmp_path / "bad")
+    (bad / "predictions.parquet").write_bytes(b"PAR1 and nothing")
+    spoilt, good = (f"ann/Alpha-3B/{checker.run_id(one, '20261120')}" for one in (bad, run_of("oracle")))
+    files = {
+        f"runs/{run}/{path.name}": path.read_bytes()
+        for run, folder in ((spoilt, bad), (good, run_of("oracle")))
+        for path in folder.iterdir()
+    }
+    listed.push(files, token=WRITER, main=True)
+    maintainer = listed.checker()
+    report = maintainer.check()
+    assert [entry.run for entry in report.new] == [good] and report.entries == 2
+    assert set(report.refused) == {spoilt}
+    assert listed.read()[1] == {spoilt: "it has no entry yet"}
+    assert maintainer.check().refused == report.refused
+
+
+def test_a_token_without_the_right_is_told_what_it_needs(results: Results, local_run_of: RunOf) -> None:
+    no = r"the Hub answered 403: .* role `write`"
+    refuses(f"opening a pull request: {no}", results.submit, local_run_of("oracle"), READER)
+    with account(MALLORY), pytest.raises(UserError, match=f"creating the repository: {no}"):
+        submit.init("acme/mine", "x/y@v1")
+
+
+def test_a_new_dataset_version_empties_nothing(
+    listed: Results, data: Datasets, local_run_of: RunOf, tmp_path: Path
+) -> None:
+    found, _ = listed.read()
+    one_less = [row for row in data.core.rows if row.clean_id != data.core.rows[0].clean_id]
+    newer = small.write(tmp_path / "newer", one_less)
+    text = Place(listed.name).read("status.yaml").replace(data.core.name.encode(), str(newer).encode())
+    listed.push({"status.yaml": text}, token=WRITER, main=True)
+    report = listed.check(everything=True)
+    assert (report.entries, report.new) == (1, []) and listed.read() == (found, {})
+    refuses("evaluate on that one", listed.submit, local_run_of("oracle"))
+    assert [entry.run for entry in listed.check(everything=True, dataset=data.core.name).new] == [
+        found[0].run
+    ]
+    assert listed.read() == (found, {})

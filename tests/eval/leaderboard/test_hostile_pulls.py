@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.eval.leaderboard import checker, entries
+from robustbench_tc.eval.leaderboard import checker, repository
 from robustbench_tc.eval.leaderboard.entry import Entry
-from robustbench_tc.eval.leaderboard.place import Hub as Place
+from robustbench_tc.eval.leaderboard.repository import Hub as Place
 from tests.hub import ADA
 
 from . import made
@@ -60,7 +60,7 @@ OPEN: dict[str, tuple[str, Callable[[Attacker], Files]]] = {
     "no-status": ("removes 'status.yaml'", lambda a: {"status.yaml": None}),
     "all-entries": (
         "changes 'entries.json'",
-        lambda a: {**a.files(), **entries.write_entries([a.forged, a.honest])},
+        lambda a: {**a.files(), **repository.write_entries([a.forged, a.honest])},
     ),
     "their-entry": (
         "changes 'runs/lab/",
@@ -112,7 +112,7 @@ AFTER: dict[str, Callable[[Attacker], Files]] = {
     "a tier": lambda a: {"status.yaml": a.status()},
     "a forged entry": lambda a: {
         f"runs/{a.run}/entry.json": checker.encode(a.forged),
-        **entries.write_entries([a.forged, a.honest]),
+        **repository.write_entries([a.forged, a.honest]),
     },
     "other replies": lambda a: {f"runs/{a.run}/predictions.parquet": a.read("predictions.parquet")},
     "other words": lambda a: {f"runs/{a.run}/submission.yaml": b"model: Alpha-3B\nlicence: mit\n"},

@@ -23,7 +23,7 @@ from ...loopback import LoopbackServer
 from ...own import shop
 from .. import small
 from ..test_own_runs import careful
-from . import live_runs, made
+from . import made
 
 Rbtc = Callable[..., Done]
 
@@ -95,7 +95,7 @@ def local_run(kind: Kind, data: Datasets, folder: Path) -> Path:
     """The run on this machine, as its command leaves it."""
     if kind.of == "live":
         assert data.live is not None
-        play = live_runs.mixed if kind.agent == "mixed" else live_runs.played
+        play = made.mixed if kind.agent == "mixed" else made.played
         extra = () if kind.agent == "mixed" else (kind.agent,)
         return play(folder / "live", data.live, *extra, **kind.how)
     if kind.of == "own":

@@ -20,10 +20,9 @@ import pytest
 import yaml
 from huggingface_hub import HfApi
 
-from robustbench_tc.errors import UserError
-
 from ...browsing import running
 from ...hub import WRITER, Hub
+from ...refusals import refuses
 from .conftest import RunOf
 
 pytest.importorskip("gradio", reason="a Space needs the extra leaderboard (make env-leaderboard)")
@@ -119,8 +118,7 @@ def test_the_card_says_what_a_space_needs(tmp_path: Path) -> None:
     ],
 )
 def test_what_no_space_can_use_is_refused(results: str, title: str, line: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=re.escape(line)):
-        space(tmp_path / "space", results=results, title=title)
+    refuses(re.escape(line), space, tmp_path / "space", results=results, title=title)
     assert not (tmp_path / "space").exists()
 
 
@@ -170,8 +168,7 @@ def test_an_event_names_the_pull_request_that_it_is_about(event: dict[str, Any],
 
 def test_a_command_that_takes_too_long_is_stopped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "LONGEST_S", 0.01)
-    with pytest.raises(UserError, match=r"longer than 0\.01 seconds and was stopped"):
-        app.command("--help")
+    refuses(r"longer than 0\.01 seconds and was stopped", app.command, "--help")
 
 
 def test_a_good_and_a_bad_run_get_their_answers_in_a_browser(

@@ -1,16 +1,24 @@
 """Plays scripted agents in process, as the harness does: for tests and the table of docs/live-scores.md."""
 
+import asyncio
+import json
+from collections.abc import Iterable
+from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
-from robustbench_tc.eval.live.agents import Player, View
+from robustbench_tc.eval.live.agents import AGENTS, Player, View
+from robustbench_tc.eval.live.episodes import kept
+from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.live.world_env import World
-from robustbench_tc.eval.record import Settings
+from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.run import Runner
 from robustbench_tc.eval.speakers import in_world
+from robustbench_tc.eval.wire import Ask
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import At, Episode, Fault, Json, Kind, LiveRow
 from robustbench_tc.worlds import find
@@ -36,20 +44,35 @@ def faulted(row: LiveRow, kind: Kind, at: At, **fields: Json) -> LiveRow:
     )
 
 
-async def play(
-    row: LiveRow, player: Player, worlds: Worlds, *, model: str = "scripted", world: WorldType | None = None
-) -> Episode:
+async def play(row: LiveRow, player: Player, worlds: Worlds, *, model: str = "scripted") -> Episode:
     """One episode."""
     env, settings = World(row, purses.settings(model=model)), purses.settings(model=model)
-    dialogue, stage = Dialogue(env, settings), Stage(row, worlds, world or find.find(row.world))
+    dialogue, stage = Dialogue(env, settings), Stage(row, worlds, find.find(row.world))
     while dialogue.ended is None:
         asked = bool(env.replies) and env.replies[-1].answered
         view = View(env.turn, env.history, asked, env.shown_tools)
-        dialogue.reply(dialogue.noted(in_world(dialogue.base(), player.reply(view), env)))
-        if dialogue.doing is not None:
-            dialogue.done(await stage.carry_out(dialogue.doing))
+        await stage.reply(dialogue, in_world(dialogue.base(), player.reply(view), env))
     await stage.close()
     return env.episode(0)
+
+
+def episodes(rows: Iterable[LiveRow], agent: str, tasks: Iterable[LiveRow] = ()) -> list[Episode]:
+    """The episodes of a scripted agent. `tasks`: clean rows that are not among these."""
+    whole = list(rows)
+    clean = {row.clean_id: row for row in (*tasks, *whole) if row.clean}
+
+    async def run() -> list[Episode]:
+        worlds = Worlds()
+        return [await play(row, AGENTS[agent](clean[row.clean_id]), worlds, model=agent) for row in whole]
+
+    return asyncio.run(run())
+
+
+def scores(rows: Iterable[LiveRow], agent: str, tasks: Iterable[LiveRow] = ()) -> list[LiveScore]:
+    """Their scores."""
+    whole = list(rows)
+    played = episodes(whole, agent, tasks)
+    return asyncio.run(score_episodes(played, {row.id: row for row in whole}, Worlds()))
 
 
 async def acted(
@@ -66,3 +89,36 @@ async def acted(
     runner = Runner(journal, speaker, workers=1, worlds=opened, kinds={row.world: world})
     await runner.play(Dialogue(env, settings, repeat))
     return env.episode(repeat)
+
+
+class Says:
+    """Answers one after the other, then `last`, or the session dies; keeps the requests."""
+
+    def __init__(self, *answers: Any, last: str | None = None) -> None:
+        self.answers = chain(answers, () if last is None else repeat(last))
+        self.asked: list[Ask] = []
+
+    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
+        self.asked.append(ask)
+        said = next(self.answers)
+        return msgspec.structs.replace(base, **(said if isinstance(said, dict) else {"text": said}))
+
+
+def calls(*given: tuple[str, Any]) -> dict[str, Any]:
+    """A reply with native calls; arguments that are a text go as they are."""
+    found = [
+        {"id": f"c{at}", "name": name, "arguments": one if isinstance(one, str) else json.dumps(one)}
+        for at, (name, one) in enumerate(given)
+    ]
+    return {"text": "", "tool_calls": found}
+
+
+def played(row: LiveRow, speaker: Speaker, folder: Path, *defences: str, mode: str = "fc") -> Episode:
+    """An episode, of which the journal in the folder alone says the same."""
+    settings = purses.settings(mode, defend=defences)
+    world = purses.PURSE if row.world == "purse" else find.find(row.world)
+    with Store(folder / "journal.jsonl") as journal:
+        one = asyncio.run(acted(row, speaker, settings, journal, world))
+        if one.ended != "request_error":
+            assert kept(journal, row, settings, 0) == one
+    return one

@@ -11,7 +11,7 @@ from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Settings
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.schema import At, Call, Fault, LiveRow, LiveTool, Message, arrow_schema
+from robustbench_tc.schema import At, Call, Fault, LiveRow, LiveTool, Message
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.handle import Start, WorldType, load_file
@@ -66,22 +66,17 @@ def rows() -> tuple[LiveRow, ...]:
 
 def write(folder: Path, found: Iterable[LiveRow]) -> Path:
     """The rows as a dataset's folder."""
-    import pyarrow as pa
-
-    kinds = arrow_schema(LiveRow)
     by_type: dict[str, list[LiveRow]] = {}
     for row in found:
         by_type.setdefault(live_types.config_of(row.type_code), []).append(row)
     for config, group in by_type.items():
-        columns = schema.columns(group, LiveRow)
         (folder / config).mkdir(parents=True)
-        table = pa.table([pa.array(columns[one.name], one.type) for one in kinds], schema=kinds)
+        table = schema.arrow_table(group, LiveRow)
         pq.write_table(table, folder / config / "test-00000-of-00001.parquet")
     return folder
 
 
 def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Settings:
-    from robustbench_tc.eval.data import Selection
 
     return Settings(
         fingerprint="f" * 32,
@@ -90,8 +85,6 @@ def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Se
         backend="agent",
         decoding={},
         prompt_version="live",
-        selection=Selection(),
-        repeat=1,
         **more,  # type: ignore[arg-type]
     )
 

@@ -1,20 +1,16 @@
 """`make live-table`: the tables of docs/live-scores.md, from scripted agents on the bundled live dataset."""
 
-import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from robustbench_tc import live_types, schema
 from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
-from robustbench_tc.eval.live.agents import AGENTS
-from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.live import Line, groups, lines
 from robustbench_tc.schema import LiveRow
-from robustbench_tc.worlds.host import Worlds
 
-from .playing import play
+from .playing import scores
 
 PAGE = Path(__file__).parents[3] / "docs" / "live-scores.md"
 BEGIN, END = "<!-- live-table -->", "<!-- /live-table -->"
@@ -35,18 +31,6 @@ def rows(kinds: Sequence[str] = ()) -> list[LiveRow]:
     made = prepared(LiveSpec(kinds=tuple(kinds)))
     codes = ("clean", *(live_types.type_code(kind) for kind in kinds or schema.KINDS))
     return [row for code in codes for row in rows_of(code, made)]
-
-
-def scores(whole: Sequence[LiveRow], agent: str) -> list[LiveScore]:
-    """The scores of a scripted agent."""
-    clean = {row.clean_id: row for row in whole if row.clean}
-
-    async def run() -> list[LiveScore]:
-        worlds = Worlds()
-        played = [await play(row, AGENTS[agent](clean[row.clean_id]), worlds, model=agent) for row in whole]
-        return await score_episodes(played, {row.id: row for row in whole}, worlds)
-
-    return asyncio.run(run())
 
 
 def cell(one: Interval | None) -> str:

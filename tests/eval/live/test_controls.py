@@ -11,7 +11,8 @@ from robustbench_tc.eval.live.agents import CONTROLS
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.schema import KINDS, LiveRow
 
-from .table import PAGE, rows, scores
+from .playing import scores
+from .table import PAGE, rows
 
 BEGIN, END = "<!-- strategies -->", "<!-- /strategies -->"
 SOME = ("transient_timeout", "timeout_after_effect", "silent_no_op", "duplicate_effect")

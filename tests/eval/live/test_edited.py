@@ -36,6 +36,7 @@ WORLD = str(purses.FILE)
 TASK: dict[str, tuple[dict[str, Any], str]] = {
     "state is a text": ({"initial_state": "x"}, "opens no world"),
     "state is null": ({"initial_state": None}, "opens no world"),
+    "a fault": ({"fault": Fault(At(write=1), "silent_no_op")}, "a clean row has no fault"),
     "no turns": ({"turns": ()}, "no turns"),
     "no gold": ({"golden_calls": ()}, "golden_calls for 0"),
     "silent user": ({"turns": (Turn(()),), "golden_calls": ((),)}, "needs messages of the user"),
@@ -79,18 +80,12 @@ def test_a_pair_as_it_is_built_is_taken(tmp_path: Path) -> None:
     assert load_live(str(purses.write(tmp_path / "data", _pair()))).rows == _pair()
 
 
-@pytest.mark.parametrize("edit", TASK)
-def test_a_task_that_cannot_be_played_is_refused(tmp_path: Path, edit: str) -> None:
-    changes, why = TASK[edit]
-    rows = [msgspec.structs.replace(row, **changes) for row in _pair()]
-    refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
-
-
-@pytest.mark.parametrize("edit", FAULTS)
-def test_a_faulted_row_that_does_not_fit_its_task_is_refused(tmp_path: Path, edit: str) -> None:
-    changes, why = FAULTS[edit]
-    clean, faulted = _pair()
-    rows = [clean, msgspec.structs.replace(faulted, **changes)]
+@pytest.mark.parametrize("edit", [*TASK, *FAULTS])
+def test_rows_that_cannot_be_played_are_refused(tmp_path: Path, edit: str) -> None:
+    """A task itself, and a faulted row that does not fit its task."""
+    changes, why = {**TASK, **FAULTS}[edit]
+    clean, faulted = (msgspec.structs.replace(row, **changes) for row in _pair())
+    rows = [clean if edit in TASK else _pair()[0], faulted]
     refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
 
 

@@ -1,10 +1,10 @@
 """One episode, turn by turn: what is asked, what is carried out, when it ends."""
 
-import asyncio
 import contextlib
 import itertools
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,59 +13,21 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval import wire
-from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live.agents import AGENTS
-from robustbench_tc.eval.live.episodes import kept
 from robustbench_tc.eval.live.prompts import MAX_CALLS, RESULTS, TRY_AGAIN
 from robustbench_tc.eval.live.world_env import MAX_TEXT
-from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.speakers import ScriptedAgent
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.llm import Store
 from robustbench_tc.schema import At, Episode, Fault, LiveRow, Message
 from robustbench_tc.worlds.find import tasks
 
 from ...refusals import refuses
 from . import purses
-from .playing import acted
+from .playing import Says, calls, played
 
 encode = msgspec.json.encode
 
 ONE, TWO = (purses.clean_row(task) for task in tasks(purses.PURSE))
-
-
-class Says:
-    """Answers one after the other; keeps the requests."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = iter(answers)
-        self.asked: list[Ask] = []
-
-    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
-        self.asked.append(ask)
-        said = next(self.answers)
-        return msgspec.structs.replace(base, **(said if isinstance(said, dict) else {"text": said}))
-
-
-def calls(*given: tuple[str, Any], text: str = "") -> dict[str, Any]:
-    found = [
-        {
-            "id": f"c{at}",
-            "name": name,
-            "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
-        }
-        for at, (name, arguments) in enumerate(given)
-    ]
-    return {"text": text, "tool_calls": found}
-
-
-def played(row: LiveRow, speaker: Any, folder: Path, mode: str = "fc") -> Episode:
-    settings = purses.settings(mode)
-    with Store(folder / "journal.jsonl") as journal:
-        episode = asyncio.run(acted(row, speaker, settings, journal, purses.PURSE))
-        if episode.ended != "request_error":
-            assert kept(journal, row, settings, 0) == episode  # the journal alone says the same
-    return episode
 
 
 def test_a_turn_ends_with_a_reply_without_calls(tmp_path: Path) -> None:
@@ -99,7 +61,7 @@ def test_a_turn_ends_with_a_reply_without_calls(tmp_path: Path) -> None:
 
 def test_prompt_mode_shows_all_results_of_a_reply_in_one_message(tmp_path: Path) -> None:
     agent = Says("[add_coins(amount=2), count_coins()]", "Done.")
-    episode = played(ONE, agent, tmp_path, "prompt")
+    episode = played(ONE, agent, tmp_path, mode="prompt")
     system, user = agent.asked[0].messages
     assert agent.asked[0].tools is None
     assert all(tool.name in system["content"] for tool in ONE.tools) and "writes" not in system["content"]
@@ -173,7 +135,7 @@ def test_of_too_many_calls_the_first_are_carried_out(tmp_path: Path, mode: str) 
         if mode == "fc"
         else "[" + ", ".join(f"{name}(amount=1)" for name in many) + "]"
     )
-    steps = played(ONE, Says(said, "Done."), tmp_path, mode).replies[0].steps
+    steps = played(ONE, Says(said, "Done."), tmp_path, mode=mode).replies[0].steps
     assert len(steps) == MAX_CALLS + 1
     assert [step.executed for step in steps] == [1] * MAX_CALLS + [0]
     assert "only the first 50" in steps[-1].text
@@ -200,7 +162,7 @@ def test_of_too_many_calls_the_first_are_carried_out(tmp_path: Path, mode: str) 
 )
 @pytest.mark.parametrize("mode", ["fc", "prompt"])
 def test_hostile_answers_are_bounded_and_harmless(tmp_path: Path, mode: str, said: Any) -> None:
-    episode = played(ONE, Says(said, *["Done."] * 3), tmp_path, mode)
+    episode = played(ONE, Says(said, *["Done."] * 3), tmp_path, mode=mode)
     assert episode.ended == "done"
     assert (tmp_path / "journal.jsonl").stat().st_size < 3 * MAX_TEXT
     json.dumps(schema.columns([episode], Episode)["replies"]).encode()
@@ -215,7 +177,7 @@ def test_tools_that_are_added_later(tmp_path: Path) -> None:
     row = msgspec.structs.replace(TWO, turns=turns)
     for mode in ("fc", "prompt"):
         agent = Says("a", "b", "c")
-        played(row, agent, tmp_path / mode, mode)
+        played(row, agent, tmp_path / mode, mode=mode)
         texts = [ask.messages[-1]["content"] for ask in agent.asked]
         if mode == "fc":
             names = [{tool["function"]["name"] for tool in ask.tools or ()} for ask in agent.asked]
@@ -253,11 +215,18 @@ def test_an_episode_goes_on_in_a_fresh_world_that_knows_its_calls(tmp_path: Path
     assert len(second.asked) == 2
 
 
+def edit_results(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes what the journal has of the first reply's calls."""
+    journal = folder / "journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    change(lines[1])
+    journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+
 def test_a_world_that_answers_otherwise_than_before_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         played(ONE, Says(calls(("count_coins", {}))), tmp_path)
-    journal = tmp_path / "journal.jsonl"
-    journal.write_text(journal.read_text().replace('\\"coins\\": 3', '\\"coins\\": 4'))
+    edit_results(tmp_path, lambda line: line["results"][0].update(text='{"coins": 4}'))
     refuses(
         "answered otherwise than in the journal",
         played,
@@ -270,10 +239,8 @@ def test_a_world_that_answers_otherwise_than_before_is_said_so(tmp_path: Path) -
 def test_a_call_that_hung_is_not_made_again_after_a_kill(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         played(ONE, Says(calls(("add_coins", {"amount": 2}))), tmp_path)
-    journal = tmp_path / "journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    lines[1]["results"][0] |= {"text": "took too long", "executed": 0, "problem": "timeout"}
-    journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    cut_off = {"text": "took too long", "executed": 0, "problem": "timeout"}
+    edit_results(tmp_path, lambda line: line["results"][0].update(cut_off))
     episode = played(ONE, Says(calls(("count_coins", {})), "Done."), tmp_path)
     assert episode.replies[1].steps[0].text == '{"coins": 3}'
 
@@ -295,10 +262,7 @@ def test_results_of_other_calls_are_one_line(tmp_path: Path, change: Any, ended:
     says = [calls(("add_coins", {"amount": 2})), "Done."] if ended else [calls(("add_coins", {"amount": 2}))]
     with contextlib.nullcontext() if ended else pytest.raises(RuntimeError):
         played(ONE, Says(*says), tmp_path)
-    journal = tmp_path / "journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    change(lines[1])
-    journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    edit_results(tmp_path, change)
     refuses(r"answer 1: the journal was changed by hand .*--fresh", played, ONE, Says("Done."), tmp_path)
 
 
@@ -329,8 +293,8 @@ def test_nothing_but_tool_results_tells_a_faulted_row_from_its_clean_row(tmp_pat
     met_by = Counter[str]()
     for number, (clean, row) in enumerate(pairs()):
         speaker = ScriptedAgent("oracle", {clean.clean_id: clean})
-        one = played(clean, speaker, tmp_path / f"{number}-clean", mode)
-        other = played(row, speaker, tmp_path / f"{number}-faulted", mode)
+        one = played(clean, speaker, tmp_path / f"{number}-clean", mode=mode)
+        other = played(row, speaker, tmp_path / f"{number}-faulted", mode=mode)
         met = next(
             (n for n, r in enumerate(other.replies) if any(s.met for s in r.steps)), len(other.replies)
         )
@@ -355,7 +319,7 @@ def test_nothing_but_tool_results_tells_a_faulted_row_from_its_clean_row(tmp_pat
 def test_the_oracle_reaches_golds_state_in_both_modes(tmp_path: Path) -> None:
     for mode, row in itertools.product(("fc", "prompt"), (ONE, TWO)):
         speaker = ScriptedAgent("oracle", {row.clean_id: row})
-        episode = played(row, speaker, tmp_path / mode / row.clean_id, mode)
+        episode = played(row, speaker, tmp_path / mode / row.clean_id, mode=mode)
         assert episode.ended == "done"
         made = [step.name for reply in episode.replies for step in reply.steps]
         assert made == [call.name for turn in row.golden_calls for call in turn]

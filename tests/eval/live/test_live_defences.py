@@ -17,24 +17,21 @@ from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.defend.chain import budget
 from robustbench_tc.eval.defend.rows import DATA, HINT, RULE
-from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live import defended
 from robustbench_tc.eval.live.episodes import kept
 from robustbench_tc.eval.live.ledger import harm
 from robustbench_tc.eval.live.replay import replayed
-from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.speakers import ScriptedAgent
-from robustbench_tc.eval.wire import Ask
 from robustbench_tc.live_types import type_code
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Episode, LiveRow, LiveTool
-from robustbench_tc.worlds.find import find, tasks
+from robustbench_tc.worlds.find import tasks
 from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT, Rbtc
 from ...refusals import refuses
 from . import purses
-from .playing import acted
+from .playing import Says, calls, played
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
@@ -48,38 +45,6 @@ def rows() -> dict[str, LiveRow]:
     made = prepared(LiveSpec(kinds=KINDS, types=("same_name_A",)))
     codes = ("clean", *map(type_code, (*KINDS, "same_name_A")))
     return {row.id: row for code in codes for row in rows_of(code, made)}
-
-
-class Says:
-    """Answers one after the other, then says that all is done."""
-
-    def __init__(self, *answers: dict[str, Any]) -> None:
-        self.answers = iter(answers)
-        self.asked: list[tuple[Ask, int]] = []
-
-    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
-        self.asked.append((ask, ask.draw))
-        said = next(self.answers, {"text": "Done."})
-        return msgspec.structs.replace(base, **said)
-
-
-def calls(*given_: tuple[str, Any]) -> dict[str, Any]:
-    made = [
-        {"id": f"c{at}", "name": name, "arguments": json.dumps(args)}
-        for at, (name, args) in enumerate(given_)
-    ]
-    return {"text": "", "tool_calls": made}
-
-
-def played(row: LiveRow, speaker: Any, folder: Path, *words: str, mode: str = "fc") -> Episode:
-    """An episode behind these defences; the journal alone says the same."""
-    settings = purses.settings(mode, defend=words)
-    world = purses.PURSE if row.world == "purse" else find(row.world)
-    with Store(folder / "journal.jsonl") as journal:
-        one = asyncio.run(acted(row, speaker, settings, journal, world))
-        if one.ended != "request_error":
-            assert kept(journal, row, settings, 0) == one
-    return one
 
 
 def agent(name: str, rows: dict[str, LiveRow]) -> ScriptedAgent:
@@ -198,22 +163,24 @@ def test_names_lead_to_the_tool_that_was_shown_under_them(rows: dict[str, LiveRo
     (name,) = {tool.name for tool in row.tools if tool.distractor}
     own = [tool.distractor for tool in row.tools if tool.name == name]
     for number, distractor in enumerate(own, 1):
-        speaker = Says(calls((f"server{number}__{name}", {})))
+        speaker = Says(calls((f"server{number}__{name}", {})), last="Done.")
         one = played(row, speaker, tmp_path / str(number), "namespace")
         (step,) = [step for reply in one.replies for step in reply.steps]
         assert step.name == name and row.tools[step.tool or 0].distractor is distractor
         assert ("this tool is not available" in step.text) is distractor
-        shown = [tool["function"]["name"] for tool in speaker.asked[0][0].tools or ()]
+        shown = [tool["function"]["name"] for tool in speaker.asked[0].tools or ()]
         assert f"server{number}__{name}" in shown and name not in shown
 
 
 def test_results_are_marked_and_errors_hinted(rows: dict[str, LiveRow], tmp_path: Path) -> None:
     row = next(row for row in rows.values() if row.type_code == "live_transient_auth_error")
-    speaker = Says(*[calls((one.name, one.parameters)) for turn in row.golden_calls for one in turn])
+    speaker = Says(
+        *[calls((one.name, one.parameters)) for turn in row.golden_calls for one in turn], last="Done."
+    )
     one = played(row, speaker, tmp_path, "hint", "spotlight")
-    first = speaker.asked[0][0].messages[0]
+    first = speaker.asked[0].messages[0]
     assert first["role"] == "system" and RULE in first["content"]
-    told = [m["content"] for m in speaker.asked[-1][0].messages if m["role"] == "tool"]
+    told = [m["content"] for m in speaker.asked[-1].messages if m["role"] == "tool"]
     assert told and all(DATA in text for text in told)
     met = [step.met for reply in one.replies for step in reply.own_steps]
     assert [HINT in text for text in told][: met.index(True) + 1][-1]
@@ -246,18 +213,18 @@ def test_no_budget_is_exceeded_and_every_episode_replays(
     """Whatever is said: so many requests a reply at most, the journal says the same, the world too."""
     row = purses.faulted(TWO, purses.FAULTS[fault])
     chain = defended.parse(tuple(words), "fc")
-    one = played(row, Says(*said), tmp_path_factory.mktemp("hostile"), *words)
+    one = played(row, Says(*said, last="Done."), tmp_path_factory.mktemp("hostile"), *words)
     assert all(reply.requests <= budget(chain) for reply in one.replies)
     asyncio.run(replayed(row, one, Worlds(), world=purses.PURSE))
 
 
 def test_a_chain_asks_and_shows_as_its_parts_do(tmp_path: Path) -> None:
     wrong, right = calls(("add_coins", {"much": 3})), calls(("add_coins", {"amount": 3}))
-    speaker = Says(wrong, right, right, right)
+    speaker = Says(wrong, right, right, right, last="Done.")
     one = played(ONE, speaker, tmp_path, "vote:2", "schema")
     assert one.replies[0].requests == 3  # the first sample was asked again
-    assert [draw for _, draw in speaker.asked[:3]] == [0, 0, 1]
-    last = speaker.asked[1][0].messages[-1]
+    assert [ask.draw for ask in speaker.asked[:3]] == [0, 0, 1]
+    last = speaker.asked[1].messages[-1]
     assert last["role"] == "tool" and last["content"].startswith("Invalid call of add_coins")
     assert [step.arguments for step in one.replies[0].steps] == [{"amount": 3}]
 

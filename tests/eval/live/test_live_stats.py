@@ -8,7 +8,6 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.live.score import LiveScore, write_scores
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord, Settings
@@ -100,7 +99,7 @@ def live(folder: Path, scores: Sequence[LiveScore], model: str = "m", repeat: in
     """A scored live run with these scores."""
     settings = Settings(
         fingerprint="f" * 32, model=model, mode="fc", backend="openai", decoding={}, prompt_version="1",
-        selection=Selection(), repeat=repeat,
+        repeat=repeat,
     )  # fmt: skip
     record = RunRecord(
         dataset="live", dataset_version=None, dataset_revision=None, settings=settings, live=True,
@@ -184,7 +183,7 @@ def test_gate_and_failures_take_it(tmp_path: Path) -> None:
     assert {line.name for line in api.gate(lost, against=kept).lines} == {"clean", "explicit", "implicit"}
     found = api.failures(lost, type_code=NO_OP)
     assert len(found.found) == 18 and "18 wrong episodes" in plain(found.shown())
-    assert api.failures(kept).found == ()
+    assert not api.failures(kept).found
 
 
 def test_an_episode_without_an_answer_is_missing(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import load_file
 
-from .table import BEGIN, END, PAGE, cell, rows, scores, tables
+from .playing import scores
+from .table import BEGIN, END, PAGE, cell, rows, tables
 
 KINDS = ("timeout_after_effect", "duplicate_effect")
 

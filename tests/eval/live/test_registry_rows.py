@@ -1,6 +1,5 @@
 """Rows whose registry has more tools, played: known figures, tables of their own, edits refused."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,15 @@ from robustbench_tc.builders.live.registry import registered
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs
-from robustbench_tc.eval.live.agents import AGENTS
-from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes
+from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.schema import At, Fault, LiveRow, Message
 from robustbench_tc.sql.query import Inputs, query
-from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import Done
 from ...refusals import refuses
 from . import purses
-from .playing import play
+from .playing import scores
 
 
 def _purses() -> list[LiveRow]:
@@ -51,25 +48,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "run"
 
 
-def _played(rows: list[LiveRow], clean: dict[str, LiveRow], agent: str) -> dict[str, LiveScore]:
-    async def run() -> list[LiveScore]:
-        worlds = Worlds()
-        played = [await play(row, AGENTS[agent](clean[row.clean_id]), worlds, model=agent) for row in rows]
-        return await score_episodes(played, {row.id: row for row in rows}, worlds)
-
-    return {score.id: score for score in asyncio.run(run())}
-
-
 def test_the_oracle_is_right_in_every_row_and_who_takes_the_first_tool_where_the_worlds_own_is_first() -> (
     None
 ):
     made = prepared(LiveSpec(types=("same_name_A", "same_name_B", "flood_3")), probe=False)
-    clean = {row.clean_id: row for row in made.clean}
     rows = [row for by in made.registries.values() for row in by.values() if isinstance(row, LiveRow)]
     assert len(rows) == 120
-    right = _played(rows, clean, "oracle")
-    assert all(one.success and not one.met and one.recovered is None for one in right.values())
-    biased = _played(rows, clean, "takes-first")
+    right = scores(rows, "oracle", made.clean)
+    assert all(one.success and not one.met and one.recovered is None for one in right)
+    biased = {one.id: one for one in scores(rows, "takes-first", made.clean)}
     for row in rows:
         first = next(call for calls in row.golden_calls for call in calls)
         named = [tool for tool in row.tools if tool.name == first.name]
@@ -82,15 +69,15 @@ def test_the_oracle_is_right_in_every_row_and_who_takes_the_first_tool_where_the
 
 
 def test_types_have_lines_of_their_own_and_are_in_no_sum(run: Path, rbtc: Callable[..., Done]) -> None:
-    scores = read_scores(run)
-    found = {line.name: line for line in lines(scores)}
+    scored = read_scores(run)
+    found = {line.name: line for line in lines(scored)}
     assert list(found) == ["silent_no_op", "implicit", "all", "same_name_A", "same_name_D"]
     assert found["all"].n == found["silent_no_op"].n == 2
     for name in ("same_name_A", "same_name_D"):
-        own = [one for one in scores if one.type_code == f"live_{name}"]
+        own = [one for one in scored if one.type_code == f"live_{name}"]
         assert found[name].n == len(own) > 0 and found[name].met == 0 and found[name].recovery is None
         assert found[name].success.value == sum(bool(one.success) for one in own) / len(own)
-    only = [one for one in scores if one.type_code in ("clean", "live_same_name_A")]
+    only = [one for one in scored if one.type_code in ("clean", "live_same_name_A")]
     assert [line.name for line in lines(only)] == ["same_name_A"]
     printed = rbtc("summary", run, "--full")
     assert printed.code == 0 and "same_name_D" in printed.out
@@ -165,8 +152,3 @@ def test_an_edited_row_is_refused_before_anything_is_asked(tmp_path: Path, edit:
     at = next(at for at, row in enumerate(rows) if row.type_code == "live_same_name_D")
     rows[at] = msgspec.structs.replace(rows[at], **change(rows[at]))
     refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
-
-
-def test_a_clean_row_with_a_fault_is_refused(tmp_path: Path) -> None:
-    rows = [msgspec.structs.replace(row, fault=Fault(At(write=1), "silent_no_op")) for row in _purses()[:1]]
-    refuses("a clean row has no fault", load_live, str(purses.write(tmp_path / "data", rows)))

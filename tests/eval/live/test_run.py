@@ -141,30 +141,21 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
         assert set(keys.values()) == {1} and len(keys) == len(lines)
 
 
-class Broken:
-    """A server that fails now and then, in every way, and answers calls that no world has."""
-
-    def __init__(self) -> None:
-        self.draw = random.Random(5)
-
-    def __call__(self, body: dict[str, Any]) -> Any:
-        kind = self.draw.randrange(8)
-        if kind < 3:
-            return self.draw.choice(
-                [SERVER_ERROR, EMPTY_CHOICES, HTML, DROP, Fault(200, "{]"), Fault(200, {})]
-            )
-        if kind == 3:
-            return reply("y" * 2_000_000)
-        if kind == 4:
-            return reply("", [("no_such_tool", "[" * 50_000), ("add_coins", "null"), ("", "{}")])
-        if kind == 5:
-            return reply(None)
-        return reply("", [("add_coins", '{"amount": 1}')] * 3) if kind == 6 else reply("Done.")
+FAILURES = [SERVER_ERROR, EMPTY_CHOICES, HTML, DROP, Fault(200, "{]"), Fault(200, {})]
+STRANGE = [
+    reply("y" * 2_000_000),
+    reply("", [("no_such_tool", "[" * 50_000), ("add_coins", "null"), ("", "{}")]),
+    reply(None),
+    reply("", [("add_coins", '{"amount": 1}')] * 3),
+    reply("Done."),
+]
+"""Answers, with calls that no world has."""
 
 
 @pytest.mark.parametrize("mode", ["fc", "prompt"])
 def test_a_broken_server_leaves_whole_episodes(dataset: Path, tmp_path: Path, mode: str) -> None:
-    with LoopbackServer(Broken()) as server:
+    draw = random.Random(5)
+    with LoopbackServer(lambda body: draw.choice(FAILURES + 2 * STRANGE)) as server:
         done = evaluate(
             dataset,
             model="tiny",

@@ -15,7 +15,7 @@ from benchmarks.statistics import synthetic
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.breakdown import Breakdown, gains
 from robustbench_tc.eval.stats.compare import compare_outcomes
-from robustbench_tc.eval.stats.runs import Outcomes
+from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.significance import LEVEL
 from robustbench_tc.eval.stats.summary import Summary, summarise
 

@@ -3,8 +3,7 @@
 Every message passes as it came, but the lists of tools and the calls that the plan is about, so that nothing
 of a protocol revision, older or newer, has to be known here (2025-11-25 and 2026-07-28 are tested).
 
-    jsonrpc    reading and writing messages
-    listing    the tools as the client is shown them, and back
+    wire       messages, and the tools as the client is shown them, and back
     calls      one session: which call meets what, and its journal
     stdio      between standard input and a child process
     http       between a port of this machine and a server's address

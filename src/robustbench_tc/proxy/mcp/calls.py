@@ -14,18 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from msgspec.structs import replace
-
 from robustbench_tc.eval.inputs import Names
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
-from ..journal import MCP, NONE, Exchange, Journal, Replaced
+from ..journal import MCP, NONE, Called, Exchange, Journal, Replaced
 from ..plan import EFFECTS, Fault, Plan, Session, check, planned
 from ..scenes import Scenes, clean_ids, inside
-from . import jsonrpc
-from .jsonrpc import Message
-from .listing import Listing, listed
+from . import wire
+from .wire import Listing, Message, listed
 
 MOST_RESULTS = 1_000
 """Results of a session that are kept."""
@@ -76,7 +73,7 @@ class Memory:
             return self._last[tool]
         known = [OK, *self._results.get(tool, ())][-1]
         text = text or (known if isinstance(known, str) else dumps(known))
-        return None if structured else jsonrpc.text_result(told(text))
+        return None if structured else wire.text_result(told(text))
 
 
 Ask: TypeAlias = Callable[[Message], Awaitable[Message]]
@@ -136,7 +133,7 @@ class Calls:
         self.secrets = NONE
         """What no line of the journal may hold: of all requests of the session."""
         self.open: dict[str, Pending] = {}
-        """Requests without an answer so far, by `jsonrpc.key` of their ids."""
+        """Requests without an answer so far, by `wire.key` of their ids."""
         self.listening: dict[object, Tell] = {}
         """Where the client waits to hear that its list of tools is another one."""
         self._changed = False
@@ -145,8 +142,9 @@ class Calls:
         """Of the last call, from 1."""
         self._batch, self._batch_ended = 0, 0.0
         self._opening = time.time()  # seconds since the epoch, as all times here
-        self._listing: Listing | None = None
+        self._listing = Listing([], door.scenes.untouched(session))
         """What the client was shown."""
+        self._learned = False
         self._tools: dict[str, Json] = {}
         self._learning = asyncio.Lock()
         cases = (door.results[one] for one in clean_ids(session.case) if one in door.results)
@@ -173,9 +171,9 @@ class Calls:
         """
         method = request["method"]
         async with self._learning:
-            if method == "tools/list" or (method == "tools/call" and self._listing is None):
+            if method == "tools/list" or (method == "tools/call" and not self._learned):
                 await self._learn(request, ask, asked=method == "tools/list")
-        pending, key = Pending(request), jsonrpc.key(request["id"])
+        pending, key = Pending(request), wire.key(request["id"])
         if method == "tools/call":
             name, arguments = (inside(request, "params", one) for one in ("name", "arguments"))
             arguments = {} if arguments is None else arguments
@@ -183,7 +181,7 @@ class Calls:
                 return pending  # is no call: the server says what is wrong with it
             if (result := self._called(pending, name, arguments)) is not None:
                 await asyncio.sleep(TOGETHER_S)
-                return jsonrpc.result(request, result)
+                return wire.result(request, result)
         self.lose(key, "its id was used again")
         self.open[key] = pending
         return pending
@@ -192,19 +190,19 @@ class Calls:
         tools: list[Json] = []
         cursor: Json = None
         for _ in range(MOST_PAGES):
-            found = inside(await ask(jsonrpc.own_list(request, cursor)), "result")
+            found = inside(await ask(wire.own_list(request, cursor)), "result")
             page, cursor = inside(found, "tools"), inside(found, "nextCursor")
             tools += page if isinstance(page, list) else []
             if cursor is None or not isinstance(page, list) or len(tools) >= MOST_TOOLS:
                 break
         del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
-        if self._listing is None:
+        if not self._learned:
             self._write(self._line(lists=list(self._tools)), time.time())
-        self._listing = Listing(tools)
-        plan = self._plan
+        self._learned, plan, scenes = True, self._plan, self._door.scenes
+        self._listing = Listing(tools, scenes.untouched(self._session))
         if (plan.types or plan.defend) and self._number >= plan.types_after:
-            self._listing = listed(tools, self._door.scenes, self._session, asked=asked)
+            self._listing = listed(tools, scenes, self._session, asked=asked)
 
     async def tell(self, otherwise: Tell | None = None) -> None:
         """Says that the list of tools is another one, where it just became so: wherever the client listens,
@@ -217,8 +215,8 @@ class Calls:
 
     def relayed(self, data: bytes) -> bytes:
         """A message of the server's as the client gets it."""
-        answer = jsonrpc.read(data) if self.open else {}
-        key = jsonrpc.key(answer.get("id"))
+        answer = wire.read(data) if self.open else {}
+        key = wire.key(answer.get("id"))
         if "method" in answer or key not in self.open:
             return data
         pending = self.open.pop(key)
@@ -231,7 +229,7 @@ class Calls:
             tools = inside(answer, "result", "capabilities", "tools")
             if changes := isinstance(tools, dict):
                 tools["listChanged"] = True
-        return jsonrpc.text(answer).encode() if changes else data
+        return wire.text(answer).encode() if changes else data
 
     def lose(self, key: str, why: str) -> Message | None:
         """Ends an open request that gets no answer: the error that the client gets, if it still waits."""
@@ -239,12 +237,13 @@ class Calls:
         if pending is None:
             return None
         if pending.line is not None:
-            self._write(replace(pending.line, status=500, error=why), pending.left or time.time())
-        return jsonrpc.failure(pending.request["id"], why)
+            pending.line.status, pending.line.error = 500, why
+            self._write(pending.line, pending.left or time.time())
+        return wire.failure(pending.request["id"], why)
 
     def too_long(self, head: bytes) -> Message | None:
         """The error of the call that a message of the server's above the limit answers, by its beginning."""
-        lost = (self.lose(jsonrpc.key(one), jsonrpc.TOO_LONG) for one in jsonrpc.ids_in(head))
+        lost = (self.lose(wire.key(one), wire.TOO_LONG) for one in wire.ids_in(head))
         return next(filter(None, lost), None)
 
     def close(self, why: str = "ended before its answer") -> list[Message | None]:
@@ -254,11 +253,11 @@ class Calls:
     def _listed(self, answer: Message) -> bool:
         """Puts the client's list, whole, into an answer with the server's first page. Whether it is another
         list, or is to become one."""
-        listing, found = self._listing, inside(answer, "result")
-        changes = self._plan.types_after > 0 or (listing is not None and listing.offer is not None)
-        if not changes or listing is None or not isinstance(inside(found, "tools"), list):
+        found = inside(answer, "result")
+        changes = self._plan.types_after > 0 or self._listing.offer is not None
+        if not changes or not isinstance(inside(found, "tools"), list):
             return False
-        found["tools"] = listing.tools
+        found["tools"] = self._listing.tools
         found.pop("nextCursor", None)
         if "ttlMs" in found:  # a client that kept the list would not see that it changes
             found["ttlMs"] = 0
@@ -271,53 +270,53 @@ class Calls:
         if not any(one.line for one in self.open.values()) and time.time() > self._batch_ended:
             self._batch += 1  # a result was read before this call
         self._number += 1
-        listing, call = self._listing or Listing([]), str(pending.request["id"])
-        scene, meant = listing.scene, listing.meant(name, arguments)
-        structured = inside(self._tools, name, "outputSchema") is not None
-        said = {"id": call, "name": name, "arguments": jsonrpc.text(arguments)}
-        line = self._line(replies=[{"text": "", "tool_calls": [said]}], executed=1)
-        if scene is not None:
-            row = None if self._plan.bench is None else scene.row.id
-            line = replace(line, type=scene.code, row=row, skipped=scene.skipped)
-        fault, result, tool = None, None, meant.own or name
-        if scene is not None and self._batch <= scene.answered:
-            fault = scene.met(self._plan, self._session, self._batch, self._number, tool)
-        elif meant.own is not None:
-            fault = self._plan.met(self._session, self._number, tool)
-        else:
-            # Clients hold a result against the schema of any tool of that name, but not an error.
-            answer = NOT_THERE if structured else meant.answer
-            line = replace(line, held=[{"id": call, "name": name, "answer": answer}])
-            result = jsonrpc.text_result(self._told(answer), failed=structured)
-        if result is None and meant.own is not None:
+        scene, meant = self._listing.scene, self._listing.meant(name, arguments)
+        call, tool = str(pending.request["id"]), meant.own or name
+        said: Called = {"id": call, "name": name, "arguments": wire.text(arguments)}
+        pending.line = line = self._line(
+            replies=[{"text": "", "tool_calls": [said]}],
+            executed=1,
+            type=scene.code,
+            row=scene.put,
+            skipped=scene.skipped,
+        )
+        if meant.own is not None:
             own = {"name": tool, "arguments": json.loads(meant.arguments)}
             if own != {"name": name, "arguments": arguments}:
                 pending.request = {**pending.request, "params": {**pending.request["params"], **own}}
             arguments = own["arguments"]
+        result, fault = None, None
+        if meant.own is not None or self._batch <= scene.answered:
+            fault = scene.met(self._plan, self._session, self._batch, self._number, tool)
+        else:
+            # Clients hold a result against the schema of any tool of that name, but not an error.
+            structured = self._is_structured(name)
+            answer = NOT_THERE if structured else meant.answer
+            line.held = [{"id": call, "name": name, "answer": answer}]
+            result = wire.text_result(scene.told(answer), failed=structured)
         if fault is not None:
             result, label = self._instead(fault, tool, arguments)
             if result is not None:
                 label = "no_effect" if meant.own is None else "before_effect"
-            met = (Replaced(call=call, tool=tool, kind=fault.kind, label=label),)
+            met = Replaced(call=call, tool=tool, kind=fault.kind, label=label)
             if label == "after_effect":
                 pending.fault = fault
             else:
-                line = replace(line, spared=met) if result is None else replace(line, replaced=met)
-        if result is None:
-            pending.line = line
-        else:
-            self._write(replace(line, executed=0), time.time() + TOGETHER_S)
+                (line.spared if result is None else line.replaced).append(met)
+        if result is not None:
+            line.executed = 0
+            self._write(line, time.time() + TOGETHER_S)
         return result
 
     def _instead(self, fault: Fault, tool: str, arguments: Json) -> tuple[dict[str, Json] | None, str]:
         """The result of a fault that comes before the effect of a call; else why it spares the call, or that
         it comes after the effect."""
-        reads = self._reads(tool)
+        reads, told = self._reads(tool), self._listing.scene.told
         if fault.kind not in EFFECTS:
-            return jsonrpc.text_result(self._told(fault.answer, injected=True), failed=True), ""
+            return wire.text_result(told(fault.answer, injected=True), failed=True), ""
         if fault.kind == "silent_no_op":
-            structured = inside(self._tools, tool, "outputSchema") is not None
-            return self._memory.done(tool, fault.text, self._told, structured=structured), "no_answer_fits"
+            structured = self._is_structured(tool)
+            return self._memory.done(tool, fault.text, told, structured=structured), "no_answer_fits"
         if fault.kind == "stale_read" and reads:
             return self._memory.stale(tool, arguments), "nothing_older"
         # Of a call that was carried out and looks as if it were not: the client may repeat it.
@@ -330,34 +329,34 @@ class Calls:
         """An answer of the server's to a call, which its fault may change. Whether it does."""
         called, fault, found = pending.request, pending.fault, inside(answer, "result")
         tool, content = called["params"]["name"], inside(found, "content")
+        told = self._listing.scene.told
         self._memory.keep(tool, called["params"].get("arguments"), found, reads=self._reads(tool))
         changed = False
         for part in content if isinstance(content, list) else ():  # and so the memory has them
             if isinstance(text := inside(part, "text"), str):
-                part["text"] = self._told(text)
+                part["text"] = told(text)
                 changed |= part["text"] != text
         # A question back, or a task, is no result yet.
         if fault is not None and content is not None:
-            line = replace(line, replaced=(Replaced(call=str(called["id"]), tool=tool, kind=fault.kind),))
+            line.replaced.append(Replaced(call=str(called["id"]), tool=tool, kind=fault.kind))
             if fault.kind == "timeout_after_effect":
-                told = self._told(fault.answer, injected=True)
-                answer.update(jsonrpc.result(called, jsonrpc.text_result(told, failed=True)))
+                failed = wire.text_result(told(fault.answer, injected=True), failed=True)
+                answer.update(wire.result(called, failed))
             else:
                 before = content if isinstance(content, list) else []
-                found["content"] = [*before, {"type": "text", "text": self._told(fault.answer)}]
+                found["content"] = [*before, {"type": "text", "text": told(fault.answer)}]
         if isinstance(answer.get("error"), dict):
-            line = replace(line, status=500, error=str(answer["error"].get("message"))[:1000])
+            line.status, line.error = 500, str(answer["error"].get("message"))[:1000]
         self._write(line, time.time())
         return changed or bool(line.replaced)
 
-    def _told(self, text: str, *, injected: bool = False) -> str:
-        scene = None if self._listing is None else self._listing.scene
-        return text if scene is None else scene.told(text, injected=injected)
-
     def _reads(self, tool: str) -> bool:
-        return (
-            tool in self._plan.read_only or inside(self._tools, tool, "annotations", "readOnlyHint") is True
-        )
+        hinted = inside(self._tools, tool, "annotations", "readOnlyHint") is True
+        return hinted or tool in self._plan.read_only
+
+    def _is_structured(self, tool: str) -> bool:
+        """Whether its results have to fit a schema."""
+        return inside(self._tools, tool, "outputSchema") is not None
 
     # The journal
 
@@ -366,7 +365,8 @@ class Calls:
         return Exchange.of(self._session, number=number, door=MCP, began=began, opening=opening, **more)
 
     def _write(self, line: Exchange, ended: float) -> None:
+        line.ended = ended
         if line.replies:
             self._batch_ended = max(self._batch_ended, ended)
             self._changed = bool(self._plan.types) and line.number == self._plan.types_after
-        self._door.journal.write(replace(line, ended=ended), self.secrets)
+        self._door.journal.write(line, self.secrets)

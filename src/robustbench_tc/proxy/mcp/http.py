@@ -15,12 +15,22 @@ import aiohttp
 from aiohttp import web
 
 from ..plan import Refused, Session
-from ..relay import SILENCE_S, Relay, broken_off, session_of
+from ..relay import (
+    OURS,
+    SILENCE_S,
+    THEIRS,
+    Budget,
+    Relay,
+    UpstreamError,
+    broken_off,
+    passed,
+    secrets_of,
+    session_of,
+)
 from ..sse import MOST, Parts, event_data
-from ..upstream import OURS, THEIRS, Budget, UpstreamError, passed, secrets_of
-from . import jsonrpc
+from . import wire
 from .calls import Calls, Door, Pending
-from .jsonrpc import Message
+from .wire import Message
 
 _PATH = re.compile(r"(?:/s/([^/]+))?/mcp/?")
 _STREAM = "text/event-stream"
@@ -54,7 +64,7 @@ class Http(Relay):
         session = session_of(request, name, self._door.plan, "address …/s/<case>.<repeat>/mcp")
         if self._door.plan.idle:
             return await self.passed_on(request, path, body)
-        message, calls = jsonrpc.read(body), self._sessions.get(session)
+        message, calls = wire.read(body), self._sessions.get(session)
         if calls is None or message.get("method") == "initialize":
             if calls is not None:  # the client begins the session again, faults and all
                 calls.close()
@@ -66,7 +76,7 @@ class _Exchange:
     """One request of a client's, and the reply to it."""
 
     def __init__(self, relay: Relay, calls: Calls, request: web.Request, path: str) -> None:
-        self._relay, self._upstream, self._calls = relay, relay.upstream, calls
+        self._relay, self._calls = relay, calls
         self._request, self._path = request, path
         self._budget = Budget(MOST)
         calls.secrets |= secrets_of(request.headers, request.rel_url.raw_query_string)
@@ -74,7 +84,7 @@ class _Exchange:
     async def run(self, message: Message, body: bytes) -> web.StreamResponse:
         """The reply. Raises UpstreamError where the server gives none."""
         if not self._calls.looks_at(message):
-            self._calls.lose(jsonrpc.cancelled(message), "cancelled by the client")
+            self._calls.lose(wire.cancelled(message), "cancelled by the client")
             found = await self._sent(body)
             if found.content_type == _STREAM:
                 return await self._streamed(found, message)
@@ -82,17 +92,17 @@ class _Exchange:
         step = await self._calls.prepared(message, self._ask)
         if not isinstance(step, Pending):
             await self._calls.tell()
-            return web.json_response(step, dumps=jsonrpc.text)
-        key = jsonrpc.key(message["id"])
+            return web.json_response(step, dumps=wire.text)
+        key = wire.key(message["id"])
         try:
             found = await self._sent(body, None if step.request is message else step.request)
             if found.content_type == _STREAM:
                 return await self._streamed(found, message)
-            told = self._calls.relayed(await self._upstream.whole(found, self._budget))
+            told = self._calls.relayed(await self._relay.whole(found, self._budget))
         except UpstreamError as error:
             self._calls.lose(key, str(error))
-            failed = jsonrpc.failure(message["id"], str(error))
-            return web.json_response(failed, status=error.status, dumps=jsonrpc.text)
+            failed = wire.failure(message["id"], str(error))
+            return web.json_response(failed, status=error.status, dumps=wire.text)
         finally:
             step.left = time.time()  # where it is still open, another stream may bring its answer
         self._calls.lose(key, f"the server answered {found.status} without a result")
@@ -104,7 +114,7 @@ class _Exchange:
         headers = passed(self._request.headers, OURS)
         headers["Accept-Encoding"] = "identity"
         if changed is None:
-            return await self._upstream.ask(self._request.method, self._path, headers, body)
+            return await self._relay.ask(self._request.method, self._path, headers, body)
         if "Mcp-Method" in headers:  # revision 2026-07-28 says these beside the body
             headers["Mcp-Method"] = changed["method"]
             headers.popall("Mcp-Name", None)
@@ -113,16 +123,16 @@ class _Exchange:
                 if not _SAFE.fullmatch(name) or name.startswith("=?base64?"):
                     name = f"=?base64?{base64.b64encode(name.encode('utf-8', 'replace')).decode()}?="
                 headers["Mcp-Name"] = name
-        return await self._upstream.ask("POST", self._path, headers, jsonrpc.text(changed).encode())
+        return await self._relay.ask("POST", self._path, headers, wire.text(changed).encode())
 
     async def _ask(self, question: Message) -> Message:
         """The answer to a question of the door's own, asked in the client's name."""
         # Where there is none, the client's own request meets the same.
         with suppress(UpstreamError), closing(await self._sent(b"", question)) as found:
             if found.content_type != _STREAM:
-                return jsonrpc.read(await self._upstream.whole(found, self._budget))
-            async for event in Parts(partial(self._upstream.piece, found, self._budget)):
-                message = jsonrpc.read(event_data(event))
+                return wire.read(await self._relay.whole(found, self._budget))
+            async for event in Parts(partial(self._relay.piece, found, self._budget)):
+                message = wire.read(event_data(event))
                 if message.get("id") == question["id"]:
                     return message
         return {}
@@ -130,15 +140,15 @@ class _Exchange:
     async def _streamed(self, found: aiohttp.ClientResponse, message: Message) -> web.StreamResponse:
         """The server's stream as it comes; what breaks off breaks off here too."""
         response = web.StreamResponse(status=found.status, headers=passed(found.headers, THEIRS))
-        if self._request.method == "GET" or jsonrpc.wants_changes(message):
-            notice = _event(jsonrpc.changed(message.get("id")))
+        if self._request.method == "GET" or wire.wants_changes(message):
+            notice = _event(wire.changed(message.get("id")))
             self._calls.listening[response] = partial(response.write, notice)
         # Since revision 2026-07-28 a client hears only what it has subscribed to.
         subscribes = "Mcp-Method" in self._request.headers
-        here = None if subscribes else partial(response.write, _event(jsonrpc.changed()))
+        here = None if subscribes else partial(response.write, _event(wire.changed()))
         try:
             await response.prepare(self._request)
-            async for event in Parts(partial(self._upstream.piece, found)):
+            async for event in Parts(partial(self._relay.piece, found)):
                 await response.write(self._relayed(event))
                 await self._calls.tell(here)
         except UpstreamError:
@@ -162,4 +172,4 @@ class _Exchange:
 
 
 def _event(message: Message) -> bytes:
-    return b"event: message\ndata: " + jsonrpc.text(message).encode() + b"\n\n"
+    return b"event: message\ndata: " + wire.text(message).encode() + b"\n\n"

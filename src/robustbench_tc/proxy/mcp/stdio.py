@@ -15,9 +15,9 @@ from robustbench_tc.errors import UserError
 from ..journal import of_process
 from ..plan import Refused, parse
 from ..sse import MOST, Parts
-from . import jsonrpc
+from . import wire
 from .calls import Calls, Door, Pending
-from .jsonrpc import Message
+from .wire import Message
 
 GRACE_S = 0.8
 """How long a server may take once its client has gone. Clients wait for two seconds before they end the door
@@ -56,7 +56,7 @@ class Stdio:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._asked: dict[str, asyncio.Future[Message]] = {}
-        """The door's own questions, by `jsonrpc.key` of their ids."""
+        """The door's own questions, by `wire.key` of their ids."""
         self._requests: dict[str, asyncio.Task[None]] = {}
         """Of the client's, by their ids, until they have gone on or are answered here."""
 
@@ -100,7 +100,7 @@ class Stdio:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])
         self._client = asyncio.StreamWriter(transport, protocol, None, loop)
-        self._tell = partial(self._calls.tell, partial(_send, self._client, jsonrpc.changed()))
+        self._tell = partial(self._calls.tell, partial(_send, self._client, wire.changed()))
         up, down = asyncio.create_task(self._up(reader)), asyncio.create_task(self._down(child.stdout))
         await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
         went_first = not down.done()
@@ -119,19 +119,19 @@ class Stdio:
         """What the client says."""
         async for line in Parts(partial(reader.read, _CHUNK), _LINE):
             if len(line) > MOST:  # this request fails, the session goes on
-                asked = next(iter(jsonrpc.ids_in(line)), None)
-                await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
+                asked = next(iter(wire.ids_in(line)), None)
+                await _send(self._client, wire.failure(asked, wire.TOO_LONG))
                 continue
-            message = jsonrpc.read(line)
-            key = jsonrpc.key(message.get("id"))
+            message = wire.read(line)
+            key = wire.key(message.get("id"))
             if self._calls.looks_at(message):
                 # A task, since the server may ask the client something before it says what its tools are.
                 self._requests[key] = asyncio.create_task(self._request(message, line, key))
                 continue
-            if jsonrpc.wants_changes(message):
-                notice = jsonrpc.changed(message.get("id"))
+            if wire.wants_changes(message):
+                notice = wire.changed(message.get("id"))
                 self._calls.listening[key] = partial(_send, self._client, notice)
-            ended = jsonrpc.cancelled(message)
+            ended = wire.cancelled(message)
             self._calls.listening.pop(ended, None)
             self._calls.lose(ended, "cancelled by the client")
             if (task := self._requests.pop(ended, None)) is not None:
@@ -149,7 +149,7 @@ class Stdio:
 
     async def _ask(self, question: Message) -> Message:
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._asked[jsonrpc.key(question["id"])] = answer
+        self._asked[wire.key(question["id"])] = answer
         await _send(self._server, question)
         return await answer
 
@@ -159,18 +159,18 @@ class Stdio:
             if len(line) > MOST:
                 await _send(self._client, self._calls.too_long(line))
                 continue
-            own = self._asked.pop(jsonrpc.key(jsonrpc.read(line).get("id")), None) if self._asked else None
+            own = self._asked.pop(wire.key(wire.read(line).get("id")), None) if self._asked else None
             if own is None:
                 await _send(self._client, self._calls.relayed(line))
                 await self._tell()
             elif not own.done():  # else the client has cancelled what it was asked for
-                own.set_result(jsonrpc.read(line))
+                own.set_result(wire.read(line))
 
 
 async def _send(writer: asyncio.StreamWriter, message: Message | bytes | None) -> None:
     """A message, or a line as it came; None for nothing."""
     if message is not None:
-        line = message if isinstance(message, bytes) else jsonrpc.text(message).encode()
+        line = message if isinstance(message, bytes) else wire.text(message).encode()
         with suppress(ConnectionError):  # who reads no more is noticed where it is read
             writer.write(line if line.endswith(b"\n") else line + b"\n")
             await writer.drain()

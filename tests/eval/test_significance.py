@@ -1,5 +1,7 @@
-"""What is lost where, the sentence that leads a report, and ranks that the data allow."""
+"""Tests, repeats, losses, the sentence that leads a report, and ranks that the data allow."""
 
+import itertools
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,20 +9,248 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import stats as scipy_stats
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats import significance, stages
+from robustbench_tc.eval.stats import runs, significance, stages
 from robustbench_tc.eval.stats.evidence import Answer, answer
-from robustbench_tc.eval.stats.runs import Outcomes, Run, align, read
+from robustbench_tc.eval.stats.intervals import clopper_pearson
+from robustbench_tc.eval.stats.outcomes import Outcomes
+from robustbench_tc.eval.stats.paired import reasked
+from robustbench_tc.eval.stats.runs import Run, align, read
 from robustbench_tc.eval.stats.significance import (
+    SIGNS,
     Loss,
+    fisher_p,
     holm,
     holm_of,
+    log_linear,
+    paired_p,
+    signs_p,
+    stars,
 )
-from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.eval.stats.summary import MOST, repeated, summarise
 from robustbench_tc.eval.stats.values import codes_of
 
 from .synthetic_runs import Verdict, clean_ids, coin, counted, mcnemar_p, pairs, write_run
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_two_sided_binomial_test(only_a: int, only_b: int) -> None:
+    n, low = only_a + only_b, min(only_a, only_b)
+    tail = sum(math.comb(n, k) for k in range(low + 1)) / 2**n
+    assert mcnemar_p(only_a, only_b) == pytest.approx(min(1.0, 2 * tail))
+
+
+@given(st.lists(st.integers(-6, 6), min_size=1, max_size=9))
+def test_the_paired_test_counts_sign_patterns_at_least_as_extreme(column: list[int]) -> None:
+    observed = abs(sum(column))
+    patterns = list(itertools.product((1, -1), repeat=len(column)))
+    extreme = sum(
+        abs(sum(s * v for s, v in zip(signs, column, strict=True))) >= observed for signs in patterns
+    )
+    assert paired_p(np.array(column)) == pytest.approx(extreme / len(patterns))
+
+
+def test_a_tiny_p_value_keeps_its_digits() -> None:
+    assert mcnemar_p(60, 0) == pytest.approx(2 / 2**60)
+
+
+@given(st.integers(1, 15), st.integers(1, 15), st.data())
+def test_fisher_is_the_sum_over_tables_no_more_likely(na: int, nb: int, data: st.DataObject) -> None:
+    a, b = data.draw(st.integers(0, na)), data.draw(st.integers(0, nb))
+    right = a + b
+    likely = {
+        k: math.comb(na, k) * math.comb(nb, right - k) for k in range(max(0, right - nb), min(na, right) + 1)
+    }
+    expected = sum(w for w in likely.values() if w <= likely[a]) / math.comb(na + nb, right)
+    assert fisher_p((a, na), (b, nb)) == pytest.approx(expected)
+
+
+def test_holm_steps_down_and_keeps_the_order() -> None:
+    found = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert list(found) == ["a", "b", "c", "d"]
+    assert found == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
+    assert holm({"x": 0.7, "y": 0.9}) == {"x": 1.0, "y": 1.0}
+    assert holm({}) == {}
+
+
+def test_stars_follow_the_papers_levels() -> None:
+    assert [stars(p) for p in (None, 0.05, 0.049, 0.0099, 0.0009)] == [0, 0, 1, 2, 3]
+
+
+def test_the_trend_is_linear_in_the_logarithm_of_size() -> None:
+    exact = log_linear([1, 10, 100, 1000, 10_000], [0.1, 0.3, 0.5, 0.7, 0.9])
+    assert exact is not None and exact == pytest.approx((0.1, 0.2, 0.2, 0.2, 5))
+    assert log_linear([1, 10, 100, 1000], [0.1, 0.3, 0.5, 0.7]) is None
+    assert log_linear([3] * 5, [0.1, 0.3, 0.2, 0.4, 0.3]) is None
+
+
+def test_the_interval_of_a_trend_is_that_of_the_regression() -> None:
+    """scipy.stats.linregress and Student's t on n − 2 degrees of freedom."""
+    sizes, values = [0.5, 1.5, 3, 7, 8, 32, 70], [0.31, 0.42, 0.40, 0.55, 0.52, 0.61, 0.66]
+    fit = scipy_stats.linregress([math.log10(size) for size in sizes], values)
+    reach = scipy_stats.t.isf(0.025, 5) * fit.stderr
+    expected = (fit.intercept, fit.slope, fit.slope - reach, fit.slope + reach, 7)
+    assert log_linear(sizes, values) == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=3, max_size=12))
+def test_sign_patterns_by_chance_are_those_of_the_exact_test(column: list[int]) -> None:
+    """20,000 patterns: within 0.014 of the exact p, at 99.99 % confidence."""
+    [found] = signs_p([np.array(column)])
+    assert found == pytest.approx(paired_p(np.array(column)), abs=0.015)
+
+
+def test_sign_patterns_of_many_clusters_are_normal() -> None:
+    column = np.repeat([1, -1, 0], [330, 270, 5_000])
+    many, none = signs_p([column, np.zeros_like(column)])
+    assert many == pytest.approx(math.erfc(60 / math.sqrt(2 * 600)))
+    assert many == pytest.approx(paired_p(column), abs=0.002)
+    assert none == 1.0
+    for differing in (500, 501):  # up to here patterns are drawn, so that p is a number of them
+        column = np.repeat([1, -1], [270, differing - 270])
+        [p] = signs_p([column])
+        drawn = (p * (SIGNS + 1)) % 1 in (pytest.approx(0, abs=1e-6), pytest.approx(1, abs=1e-6))
+        assert drawn is (differing == 500)
+
+
+# --- pass@k and pass^k against drawing answers, and the variance within rows against its definition
+
+
+ROWS = pairs(clean_ids({"bfcl_v3": 12}))
+
+
+Answers = dict[tuple[str, str], list[bool | None]]
+
+
+def verdicts(seed: int, repeats: int) -> Answers:
+    random = np.random.default_rng(seed)
+    return {row: (random.random(repeats) < random.random()).tolist() for row in ROWS}
+
+
+def outcomes_of(folder: Path, made: Answers, repeats: int) -> Outcomes:
+    """A run whose answers come in the order of the repeats."""
+    turn = {row: iter(answers) for row, answers in made.items()}
+    written = write_run(folder, lambda c, t: next(turn[c, t]), ROWS, repeats=repeats)
+    return runs.align([runs.read(written)])[0]
+
+
+def test_one_of_k_and_all_of_k_are_what_every_choice_of_k_answers_gives(tmp_path: Path) -> None:
+    made = verdicts(1, 4)
+    found = repeated(outcomes_of(tmp_path / "a", made, 4))
+    assert found is not None and found.repeats == 4
+    clean = [answers for (_, code), answers in made.items() if code == "clean"]
+    line = found.lines["clean"]
+    assert (line.rows, line.left_out) == (12, 0)
+    for k in range(1, 5):
+        chosen = [list(itertools.combinations(answers, k)) for answers in clean]
+        some = np.mean([np.mean([any(one) for one in of]) for of in chosen])
+        every = np.mean([np.mean([all(one) for one in of]) for of in chosen])
+        assert line.at[k].value == pytest.approx(some)
+        assert line.all[k].value == pytest.approx(every)
+        assert line.at[k].low <= line.at[k].value <= line.at[k].high
+    assert line.within == pytest.approx(
+        np.mean([np.var(np.array(answers, float), ddof=1) for answers in clean])
+    )
+    assert line.at[1].value == line.all[1].value
+
+
+def test_answers_that_repeat_have_no_variance_and_one_value(tmp_path: Path) -> None:
+    made: Answers = {row: [row[0] < "bfcl_v3__level1_3"] * 3 for row in ROWS}
+    found = repeated(outcomes_of(tmp_path / "a", made, 3))
+    assert found is not None
+    line = found.lines["perturbed"]
+    assert line.within == 0 and line.within_share == 0
+    assert len({one.value for one in (*line.at.values(), *line.all.values())}) == 1
+
+
+def test_rows_without_every_verdict_are_left_out_and_counted(tmp_path: Path) -> None:
+    made: Answers = {row: [True, False] for row in ROWS}
+    made[ROWS[0]] = [True, None]
+    assert ROWS[0][1] == "clean"
+    found = repeated(outcomes_of(tmp_path / "a", made, 2))
+    assert found is not None
+    assert (found.lines["clean"].rows, found.lines["clean"].left_out) == (11, 1)
+    assert found.lines["clean"].at[2].value == 1.0 and found.lines["clean"].all[2].value == 0.0
+
+
+def test_rows_that_no_source_has_are_not_left_out(tmp_path: Path) -> None:
+    """ToolEyes has no rows of the same-name and reward types."""
+    rows = pairs(clean_ids({"bfcl_v3": 2, "tooleyes": 3}))
+    folder = write_run(tmp_path / "a", lambda c, t: True, rows, repeats=2)
+    found = repeated(runs.align([runs.read(folder)])[0])
+    assert found is not None
+    assert {line.left_out for line in found.lines.values()} == {0}
+    assert found.lines["perturbed"].rows == sum(code != "clean" for _, code in rows)
+
+
+def test_a_run_asked_once_says_nothing_of_repeats(tmp_path: Path) -> None:
+    assert repeated(outcomes_of(tmp_path / "a", verdicts(1, 1), 1)) is None
+    nothing: Answers = {row: [None, None] for row in ROWS}
+    assert repeated(outcomes_of(tmp_path / "b", nothing, 2)) is None
+
+
+def test_many_repeats_show_the_first_and_the_last(tmp_path: Path) -> None:
+    found = repeated(outcomes_of(tmp_path / "a", verdicts(2, 25), 25))
+    assert found is not None
+    assert list(found.lines["clean"].at) == [*range(1, MOST + 1), 25]
+
+
+# --- Rows asked again: the interval of the share of other verdicts, and the paired difference
+
+
+def _tail(k: int, n: int, p: float) -> float:
+    """P(X ≥ k) of a binomial."""
+    return math.fsum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1))
+
+
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_an_exact_interval_ends_where_either_tail_is_a_fortieth(counts: tuple[int, int]) -> None:
+    k, n = counts
+    low, high = clopper_pearson(k, n)
+    assert 0 <= low <= k / n <= high <= 1
+    if k:
+        assert _tail(k, n, low) == pytest.approx(0.025, rel=1e-6)
+    if k < n:
+        assert 1 - _tail(k + 1, n, high) == pytest.approx(0.025, rel=1e-6)
+
+
+def _rows(pairs: list[tuple[int, bool]], types: int = 4) -> list[tuple[str, int, bool]]:
+    return [(f"s{i // types}", *pair) for i, pair in enumerate(pairs)]
+
+
+def test_the_same_answers_fit_and_the_opposite_ones_do_not() -> None:
+    before, again, change = reasked(_rows([(1, True), (0, False)] * 60), 1)
+    assert change.n == 120
+    assert before == again == 0.5 and change.p == 1.0 and change.low <= 0 <= change.high
+    before, again, change = reasked(_rows([(1, False)] * 120), 1)
+    assert again - before == change.value == -1.0
+    assert change.high < 0 and change.p is not None and change.p < 0.001
+
+
+def test_an_endpoint_that_knows_less_does_not_fit_and_noise_does() -> None:
+    noise = [(1, True)] * 80 + [(1, False)] * 6 + [(0, True)] * 6 + [(0, False)] * 28
+    *_, change = reasked(_rows(noise), 1)
+    assert change.low <= 0 <= change.high
+    less = [(1, True)] * 40 + [(1, False)] * 46 + [(0, True)] * 6 + [(0, False)] * 28
+    *_, change = reasked(_rows(less), 1)
+    assert change.high < 0 and change.p is not None and change.p < 0.05
+
+
+def test_the_share_of_several_answers_counts_beside_one() -> None:
+    before, again, _ = reasked(_rows([(0, True), (3, False)]), 3)
+    assert before == again == 0.5
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.booleans()), min_size=1, max_size=40))
+def test_the_order_of_rows_does_not_matter(pairs: list[tuple[int, bool]]) -> None:
+    rows = _rows(pairs)
+    assert reasked(rows, 1) == reasked(rows[::-1], 1)
+
+
+# --- losses by source ---------------------------------------------------------------------------------
+
 
 SIZES = {"bfcl_v3": 12, "toolalpaca": 9}
 

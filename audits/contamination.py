@@ -88,14 +88,12 @@ class Index:
         self._units: list[tuple[str, int]] = []
         """Row and number of distinct 8-grams of each unit that has any."""
         self.size = 0
-        for asked in queries:
-            self.size += 1
+        for self.size, asked in enumerate(queries, 1):
             for words in units(asked):
                 if not words or words in self._equal:
                     continue
                 self._equal[words] = asked.row
-                grams = _grams(words, GRAM)
-                if grams:
+                if grams := _grams(words, GRAM):
                     for gram in grams:
                         self._holders.setdefault(gram, []).append(len(self._units))
                     self._units.append((asked.row, len(grams)))
@@ -119,10 +117,8 @@ class Index:
 
 def overlaps(index: Index, others: Iterable[Query]) -> tuple[list[Overlap], int]:
     """Every row that shares anything with the benchmark, closest first, and how many rows were looked at."""
-    found: list[Overlap] = []
-    looked_at = 0
-    for other in others:
-        looked_at += 1
+    found, looked_at = list[Overlap](), 0
+    for looked_at, other in enumerate(others, 1):  # noqa: B007
         if (overlap := index.look_up(other)) is not None:
             found.append(overlap)
     return sorted(found, key=lambda o: (not o.equal, -o.shared)), looked_at

@@ -61,29 +61,24 @@ Rule: TypeAlias = Callable[[Example], bool]
 """Whether a call is made."""
 
 
-class Figures(NamedTuple):
-    """The balanced accuracy of both rules on one type."""
-
-    rows: int
-    controls: int
-    words: float
-    overlap: float
-
-
 def audit(build: Folder) -> list[Check]:
     """The check, where the build has such a type with its control."""
     there = set(build.configs())
-    kinds = [kind for kind in taxonomy.known_with(there) if kind.control in there and request_decides(kind)]
+    kinds = [  # no call is right, with the registry of the clean row
+        kind
+        for kind in taxonomy.known_with(there)
+        if kind.control in there and kind.no_call == "right" and "the set of tools" not in kind.may_change
+    ]
     if not kinds:
         return []
     said, failures = list[str](), list[Failure]()
     for kind in kinds:
-        found = figures(build, kind)
-        if min(found.rows, found.controls) < ENOUGH:
-            said.append(f"{kind.code}: {found.rows} rows and {found.controls} controls are too few")
+        rows, controls, words, overlaps = figures(build, kind)
+        if min(rows, controls) < ENOUGH:
+            said.append(f"{kind.code}: {rows} rows and {controls} controls are too few")
             continue
-        said.append(f"{kind.code}: words {found.words:.3f}, overlap {found.overlap:.3f}")
-        rules = {"a few words of the request": found.words, "its overlap with the registry": found.overlap}
+        said.append(f"{kind.code}: words {words:.3f}, overlap {overlaps:.3f}")
+        rules = {"a few words of the request": words, "its overlap with the registry": overlaps}
         failures += [
             Failure(kind.code, f"{name} tells its rows from their controls: {value:.3f} balanced")
             for name, value in rules.items()
@@ -95,13 +90,8 @@ def audit(build: Folder) -> list[Check]:
     ]
 
 
-def request_decides(kind: taxonomy.PerturbationType) -> bool:
-    """Whether no call is right in the type's rows, with the registry of the clean row."""
-    return kind.no_call == "right" and "the set of tools" not in kind.may_change
-
-
-def figures(build: Folder, kind: taxonomy.PerturbationType) -> Figures:
-    """Both rules on the rows of a type and the rows of its control for the same samples."""
+def figures(build: Folder, kind: taxonomy.PerturbationType) -> tuple[int, int, float, float]:
+    """Rows of a type and of its control for the same samples, and the balanced accuracy of both rules."""
     none, due = (dict(_asked(build, code, code == kind.control)) for code in (kind.code, kind.control))
     rows = [*none.values(), *(due[clean_id] for clean_id in none if clean_id in due)]
     examples = [
@@ -109,8 +99,8 @@ def figures(build: Folder, kind: taxonomy.PerturbationType) -> Figures:
         for one, value in zip(rows, overlap(rows), strict=True)
     ]
     groups = [one.registry for one in rows]
-    found = (held_out(examples, groups, fit) for fit in (by_words, by_overlap))
-    return Figures(len(none), len(rows) - len(none), *found)
+    told, overlaps = (held_out(examples, groups, fit) for fit in (by_words, by_overlap))
+    return len(none), len(rows) - len(none), told, overlaps
 
 
 def _asked(build: Folder, code: str, due: bool) -> Iterable[tuple[str, Asked]]:

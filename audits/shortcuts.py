@@ -84,11 +84,11 @@ def solved_by(one: Shortcut) -> str:
     limit = SOLVED
     if taxonomy.known(one.type_code) and taxonomy.get(one.type_code).channel == "siblings":
         limit = SOLVED_AMONG_SIBLINGS
-    above = {name: n for name, n in scores.items() if one.rows and Fraction(n, one.rows) > limit}
-    if not above:
+    name = max(scores, key=lambda name: scores[name])
+    if not one.rows or Fraction(scores[name], one.rows) <= limit:
         return ""
-    name = max(above, key=lambda name: above[name])
-    return f"{name} is right in {above[name]} of {one.rows} rows ({numbers.percent(above[name] / one.rows)})"
+    share = numbers.percent(scores[name] / one.rows)
+    return f"{name} is right in {scores[name]} of {one.rows} rows ({share})"
 
 
 # --- reading ------------------------------------------------------------------------------------------------

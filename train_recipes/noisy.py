@@ -11,10 +11,12 @@ docs/training.md has what the advantages of such a group are.
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
 
 from robustbench_tc import seeding
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError
 
 COLUMN = "noisy"
 """What a train batch has for each prompt: {"met": numbers of the rollouts that meet the error, "rate": …}."""
@@ -22,15 +24,18 @@ DRAWN = "error_drawn"
 """What the agent loop says of each rollout in turn: whether its world has the error."""
 
 
-class Noise(NamedTuple):
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`data.noisy` of a config."""
 
-    rate: float = 1.0
+    rate: Share = 1.0
     adapt: bool = False
-    least: float = 0.25
-    most: float = 1.0
-    step: float = 0.25
-    slack: float = 0.05
+    least: Share = 0.25
+    most: Share = 1.0
+    step: Share = 0.25
+    slack: Share = 0.05
 
     @property
     def on(self) -> bool:
@@ -40,18 +45,10 @@ class Noise(NamedTuple):
 
 def noise(config: Mapping[str, Any] | None) -> Noise:
     """The settings of a config's `data.noisy`; nothing given: off. Raises UserError."""
-    if config is not None and not isinstance(config, Mapping):
-        raise UserError(f"data.noisy is {config!r}: set its keys, such as data.noisy.rate=0.5")
-    given = dict(config or {})
-    for name, value in given.items():
-        if name not in Noise._fields:
-            raise unknown("key of data.noisy", name, Noise._fields)
-        if name == "adapt":
-            if not isinstance(value, bool):
-                raise UserError(f"data.noisy.adapt is {value!r}: give true or false")
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise UserError(f"data.noisy.{name} is {value!r}: give a number from 0 to 1")
-    found = Noise()._replace(**given)
+    try:
+        found = msgspec.convert(dict(config or {}), Noise)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"data.noisy: {error}; set its keys, such as data.noisy.rate=0.5") from None
     if found.adapt and not found.least <= found.rate <= found.most:
         raise UserError(
             f"data.noisy.rate {found.rate} is not between least {found.least} and most {found.most}: "
@@ -110,55 +107,55 @@ def prompt_of(info: Mapping[str, Any]) -> tuple[str, str]:
     return str(info.get("clean_id")), str(info.get("index"))
 
 
+class State(msgspec.Struct):
+    """Where a schedule stands."""
+
+    rate: Share
+    epoch: int = 0
+    first: Seen | None = None
+    last: Seen | None = None
+    validated: int = -1
+
+
 class Schedule:
     """The rate over a run. `state` is JSON: it goes into a checkpoint and comes back exactly."""
 
     def __init__(self, settings: Noise) -> None:
-        self.settings, self.rate, self.epoch = settings, settings.rate, 0
-        self._first: Seen | None = None
-        self._last: Seen | None = None
-        self._validated = -1
+        self.settings, self._now = settings, State(settings.rate)
+
+    @property
+    def rate(self) -> float:
+        return self._now.rate
 
     def validated(self, step: int, seen: Seen) -> None:
         """Takes in the validation at a step, once: a resumed run may validate at its step again."""
-        if step <= self._validated:
-            return
-        self._validated, self._last = step, seen
-        self._first = self._first or seen
+        now = self._now
+        if step > now.validated:
+            now.validated, now.last, now.first = step, seen, now.first or seen
 
     def begin(self, epoch: int) -> float:
         """The rate in an epoch. Where it begins, the last validation counts, once."""
-        if epoch > self.epoch:
-            self.epoch = epoch
+        now = self._now
+        if epoch > now.epoch:
+            now.epoch = epoch
             if self.settings.adapt:
-                self.rate = next_rate(self.rate, self._first, self._last, self.settings)
-                self._last = None
-        return self.rate
+                now.rate, now.last = next_rate(now.rate, now.first, now.last, self.settings), None
+        return now.rate
 
     @property
     def state(self) -> dict[str, Any]:
         """For the checkpoint."""
-        return {
-            "rate": self.rate,
-            "epoch": self.epoch,
-            "first": None if self._first is None else list(self._first),
-            "last": None if self._last is None else list(self._last),
-            "validated": self._validated,
-        }
+        found: dict[str, Any] = msgspec.to_builtins(self._now)
+        return found
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Goes on from a checkpoint. A rate that the config fixes is the config's. Raises UserError."""
         try:
-            rate, epoch, validated = float(state["rate"]), int(state["epoch"]), int(state["validated"])
-            seen = (state[name] for name in ("first", "last"))
-            first, last = (None if one is None else Seen(*map(float, one)) for one in seen)
-            if not 0 <= rate <= 1:
-                raise ValueError(f"rate {rate}")
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"the state of data.noisy in the checkpoint cannot be read: {error!r}") from None
-        self.epoch, self._first, self._last, self._validated = epoch, first, last, validated
-        if self.settings.adapt:
-            self.rate = min(max(rate, self.settings.least), self.settings.most)
+            self._now = msgspec.convert(state, State)
+        except msgspec.ValidationError as error:
+            raise UserError(f"the state of data.noisy in the checkpoint cannot be read: {error}") from None
+        bounds, rate = self.settings, self._now.rate
+        self._now.rate = min(max(rate, bounds.least), bounds.most) if bounds.adapt else bounds.rate
 
 
 def seen(metrics: Mapping[str, float]) -> Seen | None:

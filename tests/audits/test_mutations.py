@@ -8,9 +8,9 @@ import pytest
 from robustbench_tc.audits import report
 from robustbench_tc.audits.checks import rules
 from robustbench_tc.audits.expectations import gx
-from robustbench_tc.audits.judge import Judgment, Recorded
+from robustbench_tc.audits.judge import Item, Judgment, Recorded
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.audits.rows import NewTool, Pair
+from robustbench_tc.audits.rows import Pair
 from robustbench_tc.builders.perturb import REGISTRY
 
 from ..builders.perturb.planted import defects_of
@@ -115,9 +115,10 @@ def test_every_check_of_the_gate_has_a_planted_defect(audited: AuditReport) -> N
     assert {check.id for check in audited.checks} - planted - set(ELSEWHERE) == set()
 
 
-def low(pair: Pair | NewTool) -> Judgment:
-    assert isinstance(pair, Pair)
-    return Judgment(2 if "tide" in pair.before.lower() else 5, "the port changed", "test")
+def low(item: Item) -> Judgment | None:
+    if not isinstance(item, Pair):
+        return None
+    return Judgment(2 if "tide" in item.before.lower() else 5, "the port changed", "test")
 
 
 def test_a_pair_that_is_judged_2_is_caught(bundled: Path) -> None:

@@ -207,15 +207,16 @@ def diff(a: Path, b: Path) -> Diff:
     order += [schema.TASKS, *map(live_types.type_code, schema.KINDS)]
     place = {name: at for at, name in reversed([*enumerate(order)])}
     names = sorted({*ours, *theirs}, key=lambda name: (place.get(name, len(order)), name))
-    before, after = (
-        # Clean id → its tools as text; empty where there is no config `clean`.
-        dict(row.values() for row in parquet.read_rows(found.get(taxonomy.CLEAN, ()), ["clean_id", "tools"]))
-        for found in (ours, theirs)
-    )
+    before, after = (_tools(found.get(taxonomy.CLEAN, ())) for found in (ours, theirs))
     reanchored = {id_ for id_, tools in before.items() if after.get(id_, tools) != tools}
     return Diff(
         tuple(_config(name, ours.get(name, []), theirs.get(name, []), reanchored, names) for name in names)
     )
+
+
+def _tools(clean: Iterable[Path]) -> dict[str, str]:
+    """Clean id → its tools as text; empty where there is no config `clean`."""
+    return {row["clean_id"]: row["tools"] for row in parquet.read_rows(clean, ["clean_id", "tools"])}
 
 
 def configs_of(folder: Path) -> dict[str, list[Path]]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import schema, sources, taxonomy
+from robustbench_tc.audits.checks import verdict
 from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.builders.configs import CONFIGS, TABLES, published, row_type
 from robustbench_tc.builders.plain import gold_call, published as published_row, query
@@ -219,10 +220,10 @@ def test_the_first_accepted_answer_is_written_as_python_and_read_back(
 ) -> None:
     assert gold_call(answers) == said
     row = sample("Do it.", answers)
-    assert plain_columns({"query": "Do it.", "gold_call": said}, row) == ""
+    assert verdict(plain_columns, {"query": "Do it.", "gold_call": said}, row) == ""
     for wrong in (said + " ", said.replace("f", "g", 1), said[:-2], None, "f(a='z')"):
         if wrong != said:
-            assert plain_columns({"query": "Do it.", "gold_call": wrong}, row)
+            assert verdict(plain_columns, {"query": "Do it.", "gold_call": wrong}, row)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,9 @@ def test_the_first_accepted_answer_is_written_as_python_and_read_back(
 )
 def test_a_hostile_gold_call_is_a_wrong_one(said: str) -> None:
     """Neither an exception nor a long wait: the gate reads files of strangers."""
-    assert plain_columns({"query": "Do it.", "gold_call": said}, sample("Do it.", golden_calls(a=["x"])))
+    assert verdict(
+        plain_columns, {"query": "Do it.", "gold_call": said}, sample("Do it.", golden_calls(a=["x"]))
+    )
 
 
 def sample(text: str, answers: tuple[tuple[Call, ...], ...]) -> Sample:
@@ -272,9 +275,9 @@ def test_the_query_is_the_last_substantive_turn() -> None:
     said = published_row(row).query
     assert said == "Could you put this on my list?"
     good = {"query": said, "gold_call": "f(item='Rye bread')"}
-    assert plain_columns(good, row) == ""
+    assert verdict(plain_columns, good, row) == ""
     for wrong in ("Could you put this", "With this in mind, answer with one tool call.", "", None):
-        assert plain_columns({**good, "query": wrong}, row)
+        assert verdict(plain_columns, {**good, "query": wrong}, row)
 
 
 def test_columns_hold_what_each_row_says_also_where_rows_share_their_parts() -> None:

@@ -46,6 +46,13 @@ def test_a_version_has_its_year_and_address(doi: str | None) -> None:
 
 
 def test_every_card_has_the_papers_entry() -> None:
-    facts = {"name": "x", "base_model": "x", "licence": "x", "dataset": "x", "dataset_version": "1"}
-    model = Checkpoint(**facts, dataset_config="x", recipe_name="x")
+    model = Checkpoint(
+        name="x",
+        base_model="x",
+        licence="x",
+        dataset="x",
+        dataset_version="1",
+        dataset_config="x",
+        recipe_name="x",
+    )
     assert citation.paper_bibtex() in checkpoint_card(model, "1.0.0")

@@ -93,7 +93,7 @@ def compared(dataset: Path, count: int, place: Path, *only: str) -> Iterator[str
     verl, trl = trained.by_retry_live(dataset, drawn), trained.by_trl(dataset, drawn)
     yield f"TRL: {sum(a == b for a, b in zip(verl, trl, strict=True))} of {count} rewards are retry_live's"
     pairs = [(a, b) for a, b in zip(ours, verl, strict=True) if played.same_course(a)]
-    same = sum(bool(a["success"]) == bool(b["reached"]) for a, b in pairs)
+    same = sum(bool(a["state"]) == bool(b["reached"]) for a, b in pairs)
     yield f"retry_live: {same} of {len(pairs)} end states that its loop can compare are right where ours are"
 
 

@@ -143,20 +143,11 @@ HOOKS: dict[str, Any] = {
 """Of `json`'s decoders."""
 
 
-def decode(data: bytes) -> Json:
+def decode_text(text: str, hooks: dict[str, Any] = HOOKS) -> Json:
     """A JSON value, as strict as of tools files. Raises Unreadable, without anything of the text in it."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise Unreadable("not UTF-8") from None
-    return decode_text(text)
-
-
-def decode_text(text: str) -> Json:
-    """The same of a text, for JSON within JSON."""
     check_depth(text.encode(errors="replace"))
     try:
-        value = json.loads(text, **HOOKS)
+        value = json.loads(text, **hooks)
     except json.JSONDecodeError:
         raise Unreadable("not JSON") from None
     check_surrogates(text, value)

@@ -130,6 +130,11 @@ def opened(given: Json) -> Json:
     return given
 
 
+def each(given: Json) -> list[Json]:
+    """The entries of a list; of another value none."""
+    return given if isinstance(given, list) else []
+
+
 def name(given: Json) -> str:
     """An id as a text; empty where there is none."""
     return str(given) if isinstance(given, str | int) and not isinstance(given, bool) else ""
@@ -139,7 +144,7 @@ def read_messages(entries: Json) -> tuple[Message, ...]:
     """Messages of a list of entries. Raises Unreadable."""
     found: list[Message] = []
     before = None
-    for number, entry in enumerate(entries if isinstance(entries, list) else (), 1):
+    for number, entry in enumerate(each(entries), 1):
         try:
             made = read_entry(entry)
         except Unreadable as error:
@@ -238,7 +243,7 @@ def _part(part: Json) -> tuple[str, Any]:
 
 def _is_parts(given: Json) -> bool:
     """Whether a value is a list of parts, and not what a tool answered."""
-    kinds = {_part(one)[0] for one in given} if isinstance(given, list) else set[str]()
+    kinds = {_part(one)[0] for one in each(given)}
     return bool(kinds) and kinds <= {"text", "image", "audio", "result"}
 
 
@@ -358,7 +363,7 @@ def offered(given: Json) -> list[Json] | None:
     for one in given:
         tool = opened(first_of(one, "tool") or one)  # OpenInference's
         tool = opened(first_of(tool, "json_schema") or tool)
-        for entry in first_of(tool, "functionDeclarations", "function_declarations") or [tool]:
+        for entry in each(first_of(tool, "functionDeclarations", "function_declarations")) or [tool]:
             schema = opened(first_of(entry, "parametersJsonSchema", "parameters_json_schema", "parameters"))
             if isinstance(schema, dict):
                 about = {key: entry[key] for key in ("name", "description") if key in entry}

@@ -9,7 +9,7 @@ from robustbench_tc.own.files import Unreadable
 from robustbench_tc.schema import Json
 
 from . import spans
-from .chat import first_of, name, offered, opened, read_messages, replied
+from .chat import each, first_of, name, offered, opened, read_messages, replied
 from .spans import read_traced
 from .steps import Step, exchange
 
@@ -54,7 +54,8 @@ def _pair(record: Record) -> Step:
 
 def _batch_request(record: Record) -> Step:
     body = first_of(record, "body", "params")
-    return exchange(body, None, "part", group=name(record["custom_id"]), start="request", begins=True)
+    identity = name(record["custom_id"])
+    return exchange(body, None, "part", group=identity, id=identity, start="request", begins=True)
 
 
 def _batch_reply(record: Record) -> Step:
@@ -81,8 +82,7 @@ _TAG = re.compile(r"</?tool_response>")
 def _sharegpt(record: Record) -> Step:
     """Turns of `from` and `value`; calls are turns of their own, as JSON, or stand in Hermes's tags."""
     entries: list[Json] = []
-    turns = opened(record["conversations"])
-    for turn in turns if isinstance(turns, list) else ():
+    for turn in each(opened(record["conversations"])):
         value, role = first_of(turn, "value", "content"), first_of(turn, "from", "role")
         if isinstance(value, str):
             called = [value] if role == "function_call" else _TAGGED.findall(value)
@@ -98,24 +98,20 @@ def _sharegpt(record: Record) -> Step:
 def _runs(record: Record) -> Iterator[Record]:
     """A run of LangSmith, and those inside."""
     yield record
-    for child in first_of(record, "child_runs") or ():
+    for child in each(record.get("child_runs")):
         yield from _runs(child) if isinstance(child, dict) else ()
 
 
 def _observations(record: Record) -> Iterable[Record]:
     """A trace of Langfuse as its observations, or as itself."""
-    listed = record.get("observations")
-    inner = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    inner = [one for one in each(record.get("observations")) if isinstance(one, dict)]
     return inner or [{"type": "AGENT", **record}]
 
 
 def _samples(record: Record) -> Iterator[Record]:
     """The samples of an Inspect log, each with the tools that its last model was offered."""
-    listed = record.get("samples")
-    if not isinstance(listed, list) or not listed:
-        raise Unreadable("no samples: it is a log's header alone")
-    for one in listed:
-        tools = [found for event in first_of(one, "events") or () if (found := first_of(event, "tools"))]
+    for one in each(record.get("samples")):
+        tools = [found for event in each(first_of(one, "events")) if (found := first_of(event, "tools"))]
         identity = f"{first_of(one, 'id')}-{first_of(one, 'epoch')}"
         yield {"messages": first_of(one, "messages"), "id": identity, "tools": tools[-1] if tools else None}
 
@@ -133,11 +129,11 @@ def _simulations(record: Record) -> Iterator[Record]:
         }
         for one in listed
     ]
-    for one in record["simulations"] if isinstance(record["simulations"], list) else ():
+    for one in each(record["simulations"]):
         entries = [
             entry
-            for message in first_of(one, "messages") or ()
-            for entry in first_of(message, "tool_messages") or [message]
+            for message in each(first_of(one, "messages"))
+            for entry in each(first_of(message, "tool_messages")) or [message]
             if first_of(entry, "requestor") != "user"
             and not (first_of(entry, "role") == "user" and first_of(entry, "tool_calls"))
         ]
@@ -155,11 +151,13 @@ def _door(record: Record) -> Step | None:
     if not isinstance(heard, dict):
         return None
     replies = [
-        {"role": "assistant", **one, "content": one.get("text")} for one in record.get("replies") or ()
+        {"role": "assistant", **one, "content": one.get("text")}
+        for one in each(record.get("replies"))
+        if isinstance(one, dict)
     ]
     return Step(
         kind="part",
-        messages=read_messages([*(first_of(heard, "messages") or ()), *replies[-1:]]),
+        messages=read_messages([*each(heard.get("messages")), *replies[-1:]]),
         tools=offered(heard.get("tools")),
         group=f"{name(record.get('by'))} {name(record['session'])}",
         begins=not heard.get("after"),

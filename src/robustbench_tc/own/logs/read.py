@@ -186,7 +186,10 @@ class _Reader:
         if found is None:
             raise Unreadable(formats.UNKNOWN)
         try:
-            for record in found.records(value) if found.records else [value]:
+            records = list(found.records(value)) if found.records else [value]
+            if not records:
+                raise Unreadable("nothing is in it")
+            for record in records:
                 try:
                     step = found.read(record)
                 except Unreadable as error:

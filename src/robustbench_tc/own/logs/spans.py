@@ -122,7 +122,7 @@ def read_traced(record: Mapping[str, Json], words: Words) -> Step | None:
     given, answer, operation = (_at(record, path) for path in (words.input, words.output, words.kind))
     kind = _KINDS.get(operation) if isinstance(operation, str) else "model"
     start = str(_at(record, words.start) or "")
-    where = {
+    where: dict[str, Any] = {
         "group": name(_at(record, words.group)),
         "start": start.zfill(30) if start.isdecimal() else start,
         "id": name(_at(record, words.id)),

@@ -7,7 +7,7 @@ records are parts of a conversation: a message of it, a request, the reply to on
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
@@ -65,26 +65,54 @@ ALONE = "replies whose request is not there: import the file of the requests too
 
 def conversations(steps: Iterable[Step], left: Counter[str]) -> list[Step]:
     """The conversations of steps; `left` counts the steps that are in none."""
+    found: list[Step] = []
+    parts: dict[str, list[Step]] = {}
+    for step in steps:
+        if step.kind in ("part", "reply"):
+            parts.setdefault(step.group, []).append(step)
+        else:
+            found.append(step)
+    found += (one for several in parts.values() for one in _stitched(several, left))
     groups: dict[tuple[str, int], list[Step]] = {}
-    for number, step in enumerate(steps):
+    for number, step in enumerate(found):
         apart = number if step.kind == "whole" else -1 - step.place[0]
         groups.setdefault((step.group, 0 if step.group else apart), []).append(step)
     found = [one for several in groups.values() for one in _of_group(several, left)]
     return sorted(found, key=attrgetter("place"))
 
 
+def _stitched(parts: list[Step], left: Counter[str]) -> Iterator[Step]:
+    """Parts one after the other, as models' steps."""
+    found: list[Step] = []
+    parts.sort(key=attrgetter("start"))
+    for before, part in zip((None, *parts), parts, strict=False):
+        if part.kind == "reply" and (before is None or before.kind == "reply"):
+            left[ALONE] += 1
+        elif part.begins or not found:
+            found.append(part)
+        else:
+            *earlier, last = found[-1].messages
+            first, *later = part.messages
+            # What a model says at once may be several records.
+            joined = last.then(first) if last.role == first.role == "assistant" else (last, first)
+            found[-1].messages = (*earlier, *joined, *later)
+            found[-1].tools = found[-1].tools or part.tools
+    for step in found:
+        step.kind, step.group = "model", "" if step.id else step.group
+        yield step
+
+
 def _of_group(steps: list[Step], left: Counter[str]) -> list[Step]:
     steps.sort(key=attrgetter("start"))
     of_kind: dict[str, list[Step]] = {}
     for step in steps:
-        of_kind.setdefault("part" if step.kind == "reply" else step.kind, []).append(step)
+        of_kind.setdefault(step.kind, []).append(step)
     ran = of_kind.pop("tool", [])
     if not of_kind:
         ran[0].messages = tuple(message for step in ran for message in step.messages)
         ran[0].id = ran[0].group
         return ran[:1]
-    spoken = _stitched(of_kind.pop("part", []), left)
-    spoken = spoken or next((of_kind[kind] for kind in ("model", "agent", "whole") if kind in of_kind), [])
+    spoken = next(of_kind[kind] for kind in ("model", "agent", "whole") if kind in of_kind)
     kept = _longest(spoken)
     left[GONE_ON] += len(spoken) - len(kept)
     results = {call.id: step.messages[1:] for step in ran for call in step.messages[0].calls if call.id}
@@ -100,24 +128,6 @@ def _of_group(steps: list[Step], left: Counter[str]) -> list[Step]:
     calls = [step.messages[0].calls[0] for step in ran]
     left[NO_CALL] += sum((call.id or call.name) not in called for call in calls)
     return kept
-
-
-def _stitched(parts: Sequence[Step], left: Counter[str]) -> list[Step]:
-    """Parts one after the other, as conversations."""
-    found: list[Step] = []
-    for before, part in zip((None, *parts), parts, strict=False):
-        if part.kind == "reply" and (before is None or before.kind == "reply"):
-            left[ALONE] += 1
-        elif part.begins or not found:
-            found.append(part)
-        else:
-            *earlier, last = found[-1].messages
-            first, *later = part.messages
-            # What a model says at once may be several records.
-            joined = last.then(first) if last.role == first.role == "assistant" else (last, first)
-            found[-1].messages = (*earlier, *joined, *later)
-            found[-1].tools = found[-1].tools or part.tools
-    return found
 
 
 def _longest(steps: Sequence[Step]) -> list[Step]:

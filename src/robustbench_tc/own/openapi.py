@@ -33,7 +33,7 @@ def tools_of(document: dict[str, Any], where: str) -> list[Json]:
                     body["$defs"] = defined
                 found.append(
                     {
-                        "name": one.get("operationId") or re.sub(r"\W+", "_", f"{method}_{path}").strip("_"),
+                        "name": one.get("operationId") or re.sub(r"\W+", "_", f"{method} {path}").strip("_"),
                         "description": "\n".join(filter(None, (one.get("summary"), one.get("description")))),
                         "parameters": _moved(body),
                         "annotations": {"readOnlyHint": method in ("get", "head", "options")},

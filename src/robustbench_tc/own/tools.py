@@ -13,7 +13,7 @@ import msgspec
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json, Tool
 
-from . import files, schemas
+from . import files, openapi, schemas
 from .cases import OwnTool
 from .files import read_bytes
 
@@ -66,6 +66,8 @@ def entries(data: bytes, prefix: str, where: str) -> list[Entry]:
     values = files.values(data, where)
     if len(values) == 1 and isinstance(values[0], list):
         values = values[0]
+    elif len(values) == 1 and openapi.is_openapi(values[0]):
+        values = openapi.tools_of(values[0], where)
     pages = [isinstance(one, dict) and bool({"tools", "result", "error"} & one.keys()) for one in values]
     if any(pages) and not all(pages):
         raise UserError(f"{where}: tools and tools/list replies are mixed in one list; keep one kind")

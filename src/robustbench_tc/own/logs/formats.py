@@ -171,7 +171,7 @@ FORMATS = (
         spans.read_span,
         spans.spans_of,
     ),
-    Format("a door's journal", ("v session repeat",), _door),
+    Format("a door's journal", ("session repeat",), _door),
     Format("LangSmith runs", ("run_type",), partial(read_traced, words=spans.LANGSMITH), _runs),
     Format(
         "traces of OpenAI's Agents SDK",

@@ -267,13 +267,11 @@ def answer_text(given: Json) -> tuple[str, tuple[str, ...]]:
 
 def _calls(body: dict[str, Any]) -> list[LoggedCall]:
     """The calls of a message that lists them beside its content."""
-    more = body.get("additional_kwargs")
     found: list[Json] = []
     for key in ("tool_calls", "invalid_tool_calls"):
-        listed = first_of(body if body.get(key) is not None else more, key)
-        if not isinstance(listed, list | None):
+        if not isinstance(body.get(key), list | None):
             raise Unreadable(f"'{key}' is not a list")
-        found += listed or []
+        found += body.get(key) or []
     old = first_of(body, "function_call")
     return list(map(read_call, found if old is None else [*found, old]))
 
@@ -367,17 +365,12 @@ def offered(given: Json) -> list[Json] | None:
             schema = opened(first_of(entry, "parametersJsonSchema", "parameters_json_schema", "parameters"))
             if isinstance(schema, dict):
                 about = {key: entry[key] for key in ("name", "description") if key in entry}
-                entry = {**about, "parameters": _lowered(schema)}
+                entry = {**about, "parameters": json.loads(json.dumps(schema), object_hook=_lowered)}
             found.append(entry)
     return found
 
 
-def _lowered(schema: Json) -> Json:
+def _lowered(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema with Gemini's `OBJECT` and `STRING` as JSON Schema writes them."""
-    if isinstance(schema, list):
-        return list(map(_lowered, schema))
-    if not isinstance(schema, dict):
-        return schema
-    found = {key: _lowered(value) for key, value in schema.items()}
     kind = schema.get("type")
-    return found | {"type": kind.lower()} if isinstance(kind, str) and kind.isupper() else found
+    return schema | {"type": kind.lower()} if isinstance(kind, str) and kind.isupper() else schema

@@ -28,12 +28,42 @@ class Format(NamedTuple):
     """The records inside of one; None: there are no inner ones."""
 
 
+UNKNOWN = "neither chat messages nor spans, nor a record of another log that is known (docs/own-logs.md)"
+NOTHING = "records in which no message was recorded"
+
+
 def format_of(value: Json) -> Format | None:
     """The format of a record; None for what is none."""
     if not isinstance(value, dict):
         return None
     fits = (one for one in FORMATS if any(value.keys() >= set(mark.split()) for mark in one.marks))
     return next(fits, None)
+
+
+def is_conversation(value: Json) -> bool:
+    """Whether a value is a list of messages, or of items of Responses, and not of records."""
+    entries = each(value)
+    are_messages = (isinstance(one, dict) and ("call_id" in one or format_of(one) is None) for one in entries)
+    return bool(entries) and all(are_messages)
+
+
+def steps_of(value: Json) -> Iterator[Step | Unreadable | str]:
+    """What a value of a log tells: steps, why a record cannot be read, and what records tell nothing."""
+    if isinstance(value, list) and value and not is_conversation(value):
+        for one in value:
+            yield from steps_of(one)
+        return
+    record = {"messages": value} if isinstance(value, list) and value else value
+    found = format_of(record)
+    inner = list(found.records(record)) if found and found.records else [record]
+    if found is None or not inner:
+        yield Unreadable(UNKNOWN if found is None else f"{found.name}: nothing is in it")
+        return
+    for one in inner:
+        try:
+            yield found.read(one) or f"{found.name}: {NOTHING}"
+        except Unreadable as error:
+            yield Unreadable(f"{found.name}: {error}")
 
 
 def _chat(record: Record) -> Step:
@@ -201,4 +231,3 @@ FORMATS = (
     Format("Responses", ("input", "output"), _chat),
 )
 """In the order in which they are tried: what a later one has, an earlier one may have too."""
-UNKNOWN = "neither chat messages nor spans, nor a record of another log that is known (docs/own-logs.md)"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from robustbench_tc.own.files import DEPTH, Unreadable
 from robustbench_tc.schema import Json
 
-from .chat import Message, answer_text, first_of, logged, name, offered, opened
+from .chat import Message, answer_text, each, first_of, logged, name, offered, opened
 from .steps import Kind, Step, exchange
 
 _KINDS: dict[str, Kind] = {
@@ -173,20 +173,19 @@ _SEGMENTS = 20
 
 
 def spans_of(value: dict[str, Json], depth: int = 0) -> Iterator[dict[str, Json]]:
-    """The spans of an OTLP object, or the value that is one. Raises Unreadable."""
+    """The spans of an OTLP object, or the value that is one."""
     listed = first_of(value, "resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans")
-    if listed is None or depth == 4:
-        if "name" in value or "attributes" in value:  # or a scope without spans
-            yield value
-        return
-    for one in listed if isinstance(listed, list) else [None]:
-        if not isinstance(one, dict):
-            raise Unreadable("its spans are not those of OTLP")
-        yield from spans_of(one, depth + 1)
+    if listed is not None and depth < 4:
+        for one in each(listed) or [None]:
+            yield from spans_of(one, depth + 1) if isinstance(one, dict) else [{}]
+    elif "name" in value or "attributes" in value:  # or a scope without spans
+        yield value
 
 
 def read_span(value: dict[str, Json]) -> Step | None:
     """A span as a step, in the first vocabulary that has something to read in it."""
+    if not value:
+        raise Unreadable("its spans are not those of OTLP")
     given = value.get("attributes")
     if given is None:  # a row of Phoenix's table
         start = "attributes."

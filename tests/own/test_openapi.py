@@ -66,7 +66,7 @@ def test_each_operation_is_a_tool_with_path_query_and_body() -> None:
     change = tools["change_order"].tool
     assert change.description == "Changes an order."
     assert change.parameters["required"] == ["order_id", "address"]
-    assert list(change.parameters["properties"]) == ["address", "note", "order_id"]
+    assert list(change.parameters["properties"]) == ["order_id", "address", "note"]
     assert change.parameters["properties"]["address"] == {"$ref": "#/$defs/Address"}
     assert change.parameters["$defs"]["Address"]["properties"]["next"] == {"$ref": "#/$defs/Address"}
     assert tools["get_orders"].tool.parameters["properties"] == {"limit": {"type": "integer", "default": 10}}

@@ -65,10 +65,7 @@ class Unreadable(ValueError):
 
 def values(data: bytes, where: str) -> list[Json]:
     """The values of a JSON text, one or several in its lines. `where` names the file in errors."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+    text = decoded(data, where)
     decoder = json.JSONDecoder(**HOOKS)
     found, at = [], after_blanks(text, 0)
     try:
@@ -84,6 +81,14 @@ def values(data: bytes, where: str) -> list[Json]:
     except Unreadable as error:
         raise UserError(f"{where}: {error}{error.detail and f': {error.detail[:60]!r}'}") from None
     return found
+
+
+def decoded(data: bytes, where: str) -> str:
+    """The text of a file. Raises UserError."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
 
 
 def after_blanks(text: str, at: int) -> int:

@@ -6,7 +6,7 @@ list: `llm.input_messages.0.message.role`.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from robustbench_tc.own.files import DEPTH, Unreadable
 from robustbench_tc.schema import Json
@@ -23,25 +23,16 @@ _KINDS: dict[str, Kind] = {
 """By the operation or kind of a record."""
 
 
-class Words(NamedTuple):
-    """Where a vocabulary has what: paths between blanks, of which the first counts that leads somewhere."""
-
-    kind: str = ""
-    group: str = ""
-    start: str = "span.startTimeUnixNano span.start_time"
-    input: str = ""
-    output: str = ""
-    system: str = ""
-    tools: str = ""
-    tool: str = ""
-    call_id: str = ""
-    arguments: str = ""
-    result: str = ""
-    id: str = ""
-
+Words: TypeAlias = dict[str, str]
+"""Where a vocabulary has what: `kind`, the `group` that steps of one conversation share, `start`, `id`; of a
+model `input`, `output`, `system`, `tools`; of a tool's run `tool`, `call_id`, `arguments`, `result`, `error`,
+`status`. Of several paths, between blanks, the first counts that leads somewhere."""
 
 _TRACE = " span.traceId span.trace_id span.context.trace_id span.context"
+_START = "span.startTimeUnixNano span.start_time"
+_STATUS = "span.status.message span.status.description"
 GENAI = Words(
+    start=_START,
     kind="gen_ai.operation.name",
     group="gen_ai.conversation.id" + _TRACE,
     input="gen_ai.input.messages",
@@ -52,8 +43,11 @@ GENAI = Words(
     call_id="gen_ai.tool.call.id",
     arguments="gen_ai.tool.call.arguments",
     result="gen_ai.tool.call.result",
+    error="error.type",
+    status=_STATUS,
 )
 OPENINFERENCE = Words(
+    start=_START,
     kind="openinference.span.kind",
     group="session.id" + _TRACE,
     input="llm.input_messages",
@@ -63,8 +57,10 @@ OPENINFERENCE = Words(
     call_id="tool_call.id",
     arguments="input.value",
     result="output.value",
+    status=_STATUS,
 )
 OPENLLMETRY = Words(
+    start=_START,
     kind="llm.request.type traceloop.span.kind gen_ai.operation.name",
     group="traceloop.association.properties.session_id" + _TRACE,
     input="gen_ai.prompt",
@@ -119,38 +115,37 @@ LITELLM = Words(
 
 def read_traced(record: Mapping[str, Json], words: Words) -> Step | None:
     """A record as a step; None for one of another kind, and where its content was not recorded."""
-    given, answer, operation = (_at(record, path) for path in (words.input, words.output, words.kind))
+    found = {word: _at(record, paths) for word, paths in words.items()}
+    operation = found.get("kind")
     kind = _KINDS.get(operation) if isinstance(operation, str) else "model"
-    start = str(_at(record, words.start) or "")
+    start = str(found.get("start") or "")
     where: dict[str, Any] = {
-        "group": name(_at(record, words.group)),
+        "group": name(found.get("group")),
         "start": start.zfill(30) if start.isdecimal() else start,
-        "id": name(_at(record, words.id)),
+        "id": name(found.get("id")),
     }
     if kind == "tool":
-        messages = tuple(_run(record, words))
+        messages = tuple(_run(found))
         return Step(kind=kind, messages=messages, **where) if messages else None
+    given, answer = found.get("input"), found.get("output")
     if kind is None or given is answer is None:
         return None
-    tools = offered(_at(record, words.tools))
     try:
-        return exchange(given, answer, kind, tools, _at(record, words.system), **where)
+        return exchange(given, answer, kind, offered(found.get("tools")), found.get("system"), **where)
     except Unreadable:
         if kind == "agent":  # it may be asked in any words
             return None
         raise
 
 
-def _run(record: Mapping[str, Json], words: Words) -> Iterator[Message]:
-    """A tool's run: its call, and its result if one was recorded."""
-    called, call_id = _at(record, words.tool), name(_at(record, words.call_id))
+def _run(found: dict[str, Json]) -> Iterator[Message]:
+    """A tool's run: its call, and its result or error if one was recorded."""
+    called, call_id = found.get("tool"), name(found.get("call_id"))
     if isinstance(called, str) and called.strip():
-        yield Message("assistant", "", (logged(call_id, called, _at(record, words.arguments)),))
-        result = _at(record, words.result)
-        if result is None:
-            said = _at(record, "error.type"), _at(record, "span.status.message span.status.description")
-            result = ": ".join(one for one in said if isinstance(one, str) and one) or None
-        if result is not None:
+        yield Message("assistant", "", (logged(call_id, called, found.get("arguments")),))
+        failed = (found.get("error"), found.get("status"))
+        said = ": ".join(one for one in failed if isinstance(one, str) and one) or None
+        if (result := said if found.get("result") is None else found["result"]) is not None:
             yield Message("tool", answer_text(result)[0], (), call_id)
 
 
@@ -196,10 +191,10 @@ def read_span(value: dict[str, Json]) -> Step | None:
         given = {entry["key"]: _value(entry.get("value")) for entry in given}
     tree = _tree(given if isinstance(given, dict) else {}) | {"span": value}
     for words in (GENAI, OPENINFERENCE, OPENLLMETRY):
-        given, answer = _at(tree, words.input), _at(tree, words.output)
+        given, answer = _at(tree, words["input"]), _at(tree, words["output"])
         if not isinstance(given, list | None) or not isinstance(answer, list | None):
-            raise Unreadable(f"{words.input} or {words.output} is not a list")
-        is_its = given is not None or _at(tree, words.kind) is not None
+            raise Unreadable(f"{words['input']} or {words['output']} is not a list")
+        is_its = given is not None or _at(tree, words["kind"]) is not None
         if is_its and (step := read_traced(tree, words)) is not None:
             return step
     return None

@@ -129,7 +129,7 @@ def lint(
 def import_cases(
     logs: Annotated[
         "Sequence[Path | str]",
-        Option(help="Chat messages or GenAI spans as JSON lines.", typed=tuple[Path, ...]),
+        Option(help="Messages, traces, batches, sessions, a door's journal.", typed=tuple[Path, ...]),
     ],
     out: Annotated[Path | str | None, options.OUT] = None,
     *,
@@ -155,7 +155,8 @@ def import_cases(
 ) -> "Imported | Ground":
     """Propose a case for every batch of calls in logs, without mail addresses, numbers and keys of people.
 
-    Names are not removed (docs/own-logs.md). Nothing is sent anywhere.
+    The formats of most providers, frameworks and tracing services are recognised (docs/own-logs.md), and the
+    journal of a door. Names are not removed. Nothing is sent anywhere.
 
     Example: rbtc cases import agent.jsonl --tools tools.json --out imported
 
@@ -185,7 +186,7 @@ def import_cases(
 
 
 def draft_cases(
-    tools: Annotated["Sequence[Path | str]", Option(help="Files of your tools.", typed=tuple[Path, ...])],
+    tools: Annotated["Sequence[Path | str]", Option(help="Files of your tools, or an OpenAPI file.", typed=tuple[Path, ...])],
     out: Annotated[Path | str, options.OUT],
     *,
     model: Annotated[str | None, options.MODEL] = None,

@@ -7,6 +7,7 @@ counts), half a surrogate pair (no UTF-8 file can hold it).
 import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,8 @@ LARGE = 64 * BYTES
 
 
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_BETWEEN = re.compile(r"[ \t\r\n]*,?[ \t\r\n]*")
 _BRACKETS = re.compile(rb"[][{}]")
 
 
@@ -66,14 +69,9 @@ class Unreadable(ValueError):
 def values(data: bytes, where: str) -> list[Json]:
     """The values of a JSON text, one or several in its lines. `where` names the file in errors."""
     text = decoded(data, where)
-    decoder = json.JSONDecoder(**HOOKS)
-    found, at = [], after_blanks(text, 0)
     try:
         check_depth(data)
-        while at < len(text):
-            value, at = decoder.raw_decode(text, at)
-            found.append(value)
-            at = after_blanks(text, at)
+        found = [value for _, value in scan(text)]
         check_surrogates(text, found)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
@@ -89,13 +87,6 @@ def decoded(data: bytes, where: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
-
-
-def after_blanks(text: str, at: int) -> int:
-    """The first place from `at` on that is no blank."""
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
 
 
 def check_depth(data: bytes) -> None:
@@ -146,6 +137,23 @@ HOOKS: dict[str, Any] = {
     "parse_int": _whole,
 }
 """Of `json`'s decoders."""
+
+
+def scan(text: str, hooks: dict[str, Any] = HOOKS, *, is_list: bool = False) -> Iterator[tuple[int, Json]]:
+    """The values of a text one after the other, each with its line. Raises ValueError.
+
+    `is_list`: they are the entries of a list, whose opening bracket is left out.
+    """
+    decoder = json.JSONDecoder(**hooks)
+    line, at = 1, 0
+    between = _BETWEEN if is_list else _BLANKS
+    while (end := between.match(text, at).end()) < len(text) and not (is_list and text[end] == "]"):
+        line += text.count("\n", at, end)
+        value, at = decoder.raw_decode(text, end)
+        yield line, value
+        line += text.count("\n", end, at)
+    if is_list and text[end:].strip() != "]":
+        raise ValueError
 
 
 def decode_text(text: str, hooks: dict[str, Any] = HOOKS) -> Json:

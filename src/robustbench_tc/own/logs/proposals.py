@@ -207,17 +207,9 @@ def _entry(proposal: Proposal) -> str:
 
 
 def as_json(found: Json) -> str:
-    """A value as JSON, which YAML is: what YAML does not take as it is, is escaped."""
-    return "".join(map(_seen, json.dumps(found, ensure_ascii=False)))
-
-
-def _seen(char: str) -> str:
-    if char.isprintable():
-        return char
-    units = char.encode("utf-16-be")
-    if len(units) == 2:
-        return f"\\u{units.hex()}"
-    return f"\\U{ord(char):08x}"  # of YAML, not of JSON
+    """A value as JSON, which YAML is: what YAML does not take as it is, is escaped in its way."""
+    text = json.dumps(found, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in text)
 
 
 def case_files(tools: Sequence[str], proposals: Iterable[Proposal], most: int, note: str) -> dict[str, bytes]:

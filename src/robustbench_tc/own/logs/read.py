@@ -15,10 +15,10 @@ from robustbench_tc.own.files import (
     BYTES,
     HOOKS,
     Unreadable,
-    after_blanks,
     check_depth,
     check_surrogates,
     decode_text,
+    scan,
     size_of,
 )
 from robustbench_tc.own.tools import parse_tools
@@ -34,7 +34,6 @@ FILE = 32 * BYTES
 """Bytes of a log."""
 _HOOKS = HOOKS | {"parse_constant": float}
 """Of Python's logs: NaN may stand in a record beside its messages."""
-_UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
 Read: TypeAlias = tuple[int, Json | Unreadable]
@@ -50,9 +49,6 @@ def values(path: Path) -> Iterator[Read]:
     """
     size = size_of(path, "a log", FILE)
     with path.open("rb") as file:
-        if file.read(4).startswith(_UTF_16_OR_32):
-            raise UserError(f"{path}: not UTF-8; save it as UTF-8")
-        file.seek(0)
         _, first = next(_lines(file), (0, None))
         file.seek(0)
         found = _texts(file.read()) if size <= LINE and isinstance(first, Unreadable) else None
@@ -83,32 +79,15 @@ def _texts(data: bytes) -> list[Read] | None:
     try:
         text = data.decode("utf-8-sig")
         check_depth(data)
-        found, is_list = _scan(text)
+        is_list = text.lstrip()[:1] == "["
+        found: list[Read] = list(
+            scan(text.replace("[", " ", 1) if is_list else text, _HOOKS, is_list=is_list)
+        )
         entries = [value for _, value in found]
         check_surrogates(text, entries)
     except (ValueError, RecursionError):
         return None
     return [(found[0][0], entries)] if is_list and formats.is_conversation(entries) else found
-
-
-def _scan(text: str) -> tuple[list[Read], bool]:
-    """The values with their lines, and whether they are the entries of one list. Raises ValueError."""
-    decoder = json.JSONDecoder(**_HOOKS)
-    found: list[Read] = []
-    line, counted = 1, 0
-    at = after_blanks(text, 0)
-    if is_list := text.startswith("[", at):
-        at = after_blanks(text, at + 1)
-    while at < len(text) and not (is_list and text[at] == "]"):
-        line, counted = line + text.count("\n", counted, at), at
-        value, at = decoder.raw_decode(text, at)
-        found.append((line, value))
-        at = after_blanks(text, at)
-        if is_list and text.startswith(",", at):
-            at = after_blanks(text, at + 1)
-    if is_list and text[at:].strip() != "]":
-        raise ValueError
-    return found, is_list
 
 
 def read_log(*paths: Path, progress: Tell = silent) -> Log:

@@ -12,6 +12,7 @@ from robustbench_tc import api
 from robustbench_tc.own import yaml
 from robustbench_tc.own.logs.chat import Log
 from robustbench_tc.own.logs.formats import FORMATS, format_of
+from robustbench_tc.own.logs.importing import Imported
 from robustbench_tc.own.logs.read import read_log
 
 from ..refusals import refuses
@@ -71,14 +72,14 @@ class Made(NamedTuple):
 def conversation(rng: random.Random) -> Made:
     """One of one to three turns, some without calls, with texts that are hard to keep."""
     words = ("Where is it?", 'He said "no".\n', "Größe 42 – 寿司 🍣", "<b>{x}</b>", "a\\b", "[1]", "42")
-    values = (7, -1.5, None, True, "x", 'Ünï "q"', [1, [2]], {"a": {"b": []}}, "")
+    values: tuple[Any, ...] = (7, -1.5, None, True, "x", 'Ünï "q"', [1, [2]], {"a": {"b": []}}, "")
     numbers = iter(range(1, 100))
 
     def text() -> str:
         return f"{rng.choice(words)} {next(numbers)}"
 
     def call() -> Call:
-        arguments = {"order_id": rng.randrange(10**6)}
+        arguments: dict[str, Any] = {"order_id": rng.randrange(10**6)}
         if rng.random() < 0.6:
             arguments["deep"] = rng.choice(values)
         return Call(f"call_{next(numbers)}", arguments, text())
@@ -94,7 +95,7 @@ def conversation(rng: random.Random) -> Made:
 
 
 def chat(made: Made, *, system: bool = True) -> list[dict[str, Any]]:
-    found = [{"role": "system", "content": made.system}] * system
+    found: list[dict[str, Any]] = [{"role": "system", "content": made.system}] * system
     for kind, what in made.steps():
         if kind == "calls":
             calls = [
@@ -267,7 +268,7 @@ def serialized(message: dict[str, Any]) -> dict[str, Any]:
 
 def langsmith(made: Made) -> Rendered:
     messages = langchain(made)
-    root = {
+    root: dict[str, Any] = {
         "id": "t", "trace_id": "t", "run_type": "chain", "start_time": "2026-01-01T00:00:00",
         "inputs": {"messages": messages[1:2]}, "outputs": {"messages": messages[1:]}, "child_runs": [],
     }  # fmt: skip
@@ -275,19 +276,27 @@ def langsmith(made: Made) -> Rendered:
         if message["type"] == "ai":
             root["child_runs"].append(
                 {
-                    "id": f"r{at}", "trace_id": "t", "run_type": "llm", "start_time": f"2026-01-01T00:{at:02}:00",
+                    "id": f"r{at}",
+                    "trace_id": "t",
+                    "run_type": "llm",
+                    "start_time": f"2026-01-01T00:{at:02}:00",
                     "inputs": {"messages": [[serialized(one) for one in messages[:at]]]},
                     "outputs": {"generations": [[{"text": "", "message": serialized(message)}]]},
                     "extra": {"invocation_params": {"tools": OPENAI}},
                 }
-            )  # fmt: skip
+            )
         if message["type"] == "tool":
             root["child_runs"].append(
                 {
-                    "id": f"r{at}", "trace_id": "t", "run_type": "tool", "name": "get_order", "inputs": {"input": "{}"},
-                    "outputs": {"output": serialized(message)}, "start_time": f"2026-01-01T00:{at:02}:00",
+                    "id": f"r{at}",
+                    "trace_id": "t",
+                    "run_type": "tool",
+                    "name": "get_order",
+                    "inputs": {"input": "{}"},
+                    "outputs": {"output": serialized(message)},
+                    "start_time": f"2026-01-01T00:{at:02}:00",
                 }
-            )  # fmt: skip
+            )
     return [root]
 
 
@@ -594,7 +603,7 @@ def read(tmp_path: Path, lines: Rendered) -> Log:
 
 
 def plain(log: Log, at: int = -1) -> list[Any]:
-    found = []
+    found = list[Any]()
     for message in log.conversations[at].messages:
         if message.calls:
             assert message.text == ""
@@ -635,7 +644,7 @@ def test_a_sample_of_each_format_becomes_cases_with_the_right_call(sample: Path,
     assert [case["expect"] for case in calling] == [[{"call": "get_order", "arguments": {"order_id": 1042}}]]
     request = calling[0].get("request") or calling[0]["messages"][-1]["content"]
     assert request == "What is the status of order 1042?"
-    assert made.problems == 0 and made.refused == ()
+    assert isinstance(made, Imported) and made.problems == 0 and made.refused == ()
     assert calling[0]["results"]["get_order"][0] in ("open", {"result": "open"})
 
 
@@ -656,32 +665,68 @@ SECRET = "sk-live-4f9a0c7e2b8d61"
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        ({"choices": [{"message": {"role": "assistant", "content": SECRET}}]}, "chat messages: 'messages' is not"),
+        (
+            {"choices": [{"message": {"role": "assistant", "content": SECRET}}]},
+            "chat messages: 'messages' is not",
+        ),
         ({"output": [{"type": "message"}]}, "Responses: 'messages' is not a list"),
-        ({"candidates": [{"content": {"parts": [{"text": SECRET}]}}]}, "Gemini contents: 'messages' is not a list"),
+        (
+            {"candidates": [{"content": {"parts": [{"text": SECRET}]}}]},
+            "Gemini contents: 'messages' is not a list",
+        ),
         ({"contents": [{"role": SECRET}]}, "Gemini contents: message 1: 'role' is not one of"),
         ({"custom_id": SECRET, "body": {}}, "requests of a batch: 'messages' is not a list"),
         ({"custom_id": "a", "response": None, "error": {"message": SECRET}}, "replies of a batch: no reply"),
-        ({"custom_id": "a", "response": {"body": {"choices": [{"message": ASKED[0]}]}}}, "import the file of the requests too"),
+        (
+            {"custom_id": "a", "response": {"body": {"choices": [{"message": ASKED[0]}]}}},
+            "import the file of the requests too",
+        ),
         ({"conversations": [{"from": SECRET, "value": "x"}]}, "ShareGPT: message 1: 'role' is not one of"),
         ({"conversations": SECRET}, "ShareGPT: 'messages' is not a list"),
         ({"samples": None, "eval": {}}, "an Inspect log: nothing is in it"),
         ({"simulations": [{"messages": SECRET}]}, "tau2 trajectories: 'messages' is not a list"),
-        ({"run_type": "llm", "inputs": {"prompts": [SECRET]}, "outputs": {}}, "LangSmith runs: 'messages' is not"),
-        ({"run_type": "prompt", "inputs": {"a": SECRET}}, "LangSmith runs: records in which no message was recorded"),
-        ({"traceId": "t", "type": "GENERATION", "input": {"a": SECRET}}, "Langfuse traces: 'messages' is not a list"),
-        ({"span_data": {"type": "response", "response_id": SECRET}}, "Agents SDK: records in which no message"),
-        ({"sessionId": "s", "type": "user", "message": {"role": SECRET}}, "a Claude Code session: message 1: 'role'"),
+        (
+            {"run_type": "llm", "inputs": {"prompts": [SECRET]}, "outputs": {}},
+            "LangSmith runs: 'messages' is not",
+        ),
+        (
+            {"run_type": "prompt", "inputs": {"a": SECRET}},
+            "LangSmith runs: records in which no message was recorded",
+        ),
+        (
+            {"traceId": "t", "type": "GENERATION", "input": {"a": SECRET}},
+            "Langfuse traces: 'messages' is not a list",
+        ),
+        (
+            {"span_data": {"type": "response", "response_id": SECRET}},
+            "Agents SDK: records in which no message",
+        ),
+        (
+            {"sessionId": "s", "type": "user", "message": {"role": SECRET}},
+            "a Claude Code session: message 1: 'role'",
+        ),
         ({"call_type": "completion", "messages": 7}, "LiteLLM's log: 'messages' is not a list"),
         ({"request": SECRET, "response": {"a": 1}}, "no request, or no answer"),
         ({"request": {"a": SECRET}, "response": {}}, "a request and its response: 'messages' is not a list"),
-        ({"v": 2, "session": SECRET, "repeat": 1}, "a door's journal: records in which no message was recorded"),
-        ({"attributes": {"llm.input_messages": SECRET, "openinference.span.kind": "LLM"}}, "a span: llm.input_messages or"),
-        ({"messages": [*ASKED, {"type": "ai", "content": "", "tool_calls": [{"args": {}}]}]}, "message 2: a call has no name"),
-        ({"messages": ASKED, "system": [{"type": SECRET}]}, "Anthropic messages: message 1: a part of 'content' is"),
+        (
+            {"v": 2, "session": SECRET, "repeat": 1},
+            "a door's journal: records in which no message was recorded",
+        ),
+        (
+            {"attributes": {"llm.input_messages": SECRET, "openinference.span.kind": "LLM"}},
+            "a span: llm.input_messages or",
+        ),
+        (
+            {"messages": [*ASKED, {"type": "ai", "content": "", "tool_calls": [{"args": {}}]}]},
+            "message 2: a call has no name",
+        ),
+        (
+            {"messages": ASKED, "system": [{"type": SECRET}]},
+            "Anthropic messages: message 1: a part of 'content' is",
+        ),
         ({"prompt": SECRET, "completion": "x"}, "neither chat messages nor spans"),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_names_the_format_and_what_is_missing(record: Any, why: str, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(record) + "\n")
@@ -716,20 +761,33 @@ def test_the_two_files_of_a_batch_are_one_log(tmp_path: Path) -> None:
     assert plain(read_log(replies, requests)) == made.plain() == plain(read_log(requests, replies))
 
 
+VALUES: tuple[Any, ...] = (7, [], {}, [[]], [7], "x")
 HOSTILE = {
     "runs inside of runs": '{"run_type": "chain", "child_runs": [' * 90 + "]}" * 90,
     "names of many dots": json.dumps({"attributes": {"llm.input_messages" + ".0" * 100_000: "x"}}),
-    "a number of many digits": json.dumps({"attributes": {f"llm.input_messages.{'9' * 5000}.message.role": "user"}}),
-    "a name that is a value and a path": json.dumps({"attributes": {"llm.input_messages": 1, "llm.input_messages.0": 2}}),
+    "a number of many digits": json.dumps(
+        {"attributes": {f"llm.input_messages.{'9' * 5000}.message.role": "user"}}
+    ),
+    "a name that is a value and a path": json.dumps(
+        {"attributes": {"llm.input_messages": 1, "llm.input_messages.0": 2}}
+    ),
     "messages in messages": '{"messages": ' * 90 + "[]" + "}" * 90,
     "replies in replies": '{"request": "x", "response": ' + '{"output": ' * 90 + "[]" + "}" * 91,
     "lists of lists": '{"messages": ' + "[" * 90 + "]" * 90 + "}",
     "text in text": json.dumps({"messages": json.dumps("[" * 300 + "]" * 300)}),
     "spans in spans": '{"resourceSpans": [' * 90 + "]}" * 90,
-    "a schema of many levels": json.dumps({"messages": ASKED, "tools": [{"name": "a", "parameters": {"type": "OBJECT"}}]}),
-    "one of each key": json.dumps(dict.fromkeys(" ".join(mark for one in FORMATS for mark in one.marks).split(), 7)),
-    **{f"{one.name} of {value!r}": json.dumps(dict.fromkeys(one.marks[0].split(), value)) for one in FORMATS for value in (7, [], {}, [[]], [7], "x")},
-}  # fmt: skip
+    "a schema of many levels": json.dumps(
+        {"messages": ASKED, "tools": [{"name": "a", "parameters": {"type": "OBJECT"}}]}
+    ),
+    "one of each key": json.dumps(
+        dict.fromkeys(" ".join(mark for one in FORMATS for mark in one.marks).split(), 7)
+    ),
+    **{
+        f"{one.name} of {value!r}": json.dumps(dict.fromkeys(one.marks[0].split(), value))
+        for one in FORMATS
+        for value in VALUES
+    },
+}
 
 
 @pytest.mark.parametrize("said", HOSTILE)

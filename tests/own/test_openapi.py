@@ -26,21 +26,30 @@ SHOP: dict[str, Any] = {
             },
         },
         "/orders": {
-            "get": {"parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer", "default": 10}}]},
+            "get": {
+                "parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer", "default": 10}}]
+            },
             "post": {
                 "operationId": "import_orders",
                 "requestBody": {
                     "required": True,
-                    "content": {"application/json": {"schema": {"type": "array", "items": {"type": "integer"}}}},
+                    "content": {
+                        "application/json": {"schema": {"type": "array", "items": {"type": "integer"}}}
+                    },
                 },
             },
         },
-        "/session": {"get": {"operationId": "s", "parameters": [{"name": "sid", "in": "cookie", "required": True}]}},
+        "/session": {
+            "get": {"operationId": "s", "parameters": [{"name": "sid", "in": "cookie", "required": True}]}
+        },
     },
     "components": {
         "parameters": {
             "Order": {
-                "name": "order_id", "in": "path", "required": True, "description": "Number of the order.",
+                "name": "order_id",
+                "in": "path",
+                "required": True,
+                "description": "Number of the order.",
                 "schema": {"type": "integer"},
             }
         },
@@ -50,13 +59,19 @@ SHOP: dict[str, Any] = {
         "schemas": {
             "Change": {
                 "type": "object",
-                "properties": {"address": {"$ref": "#/components/schemas/Address"}, "note": {"type": "string"}},
+                "properties": {
+                    "address": {"$ref": "#/components/schemas/Address"},
+                    "note": {"type": "string"},
+                },
                 "required": ["address"],
             },
-            "Address": {"type": "object", "properties": {"city": {"type": "string"}, "next": {"$ref": "#/components/schemas/Address"}}},
+            "Address": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "next": {"$ref": "#/components/schemas/Address"}},
+            },
         },
     },
-}  # fmt: skip
+}
 
 
 def test_each_operation_is_a_tool_with_path_query_and_body() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import seeding
+from robustbench_tc import api, seeding
 from robustbench_tc.builders.own.dataset import pool
 from robustbench_tc.builders.perturb import REGISTRY, Context
 from robustbench_tc.eval import wire
+from robustbench_tc.own.logs.importing import Imported
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
@@ -251,8 +252,6 @@ def test_tools_that_two_servers_share_a_name_of(tmp_path: Path) -> None:
 
 
 def test_a_session_becomes_cases(tmp_path: Path) -> None:
-    from robustbench_tc import api
-
     script = Script(
         chat_reply([("get_order", '{"id": "7"}')]), chat_reply([], "It cost 9."), chat_reply([], "Bye.")
     )
@@ -274,6 +273,7 @@ def test_a_session_becomes_cases(tmp_path: Path) -> None:
         )
         client.post("a.0", {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "tools": TOOLS})
     made = api.import_cases([path], tmp_path / "out")
+    assert isinstance(made, Imported)
     assert (made.cases, made.conversations, made.no_call, made.refused) == (2, 2, 1, ())
     first, second = read_cases(tmp_path / "out" / "cases.yaml").cases
     assert [one.name for one in first.turns[0].answers[0].calls] == ["get_order"]

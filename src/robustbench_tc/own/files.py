@@ -22,8 +22,8 @@ LARGE = 64 * BYTES
 
 
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-_BLANKS = re.compile(r"[ \t\r\n]*")
-_BETWEEN = re.compile(r"[ \t\r\n]*,?[ \t\r\n]*")
+_BETWEEN = {True: re.compile(r"[ \t\r\n]*,?[ \t\r\n]*"), False: re.compile(r"[ \t\r\n]*")}
+"""What stands between the values of a text: of a list, a comma too."""
 _BRACKETS = re.compile(rb"[][{}]")
 
 
@@ -145,13 +145,13 @@ def scan(text: str, hooks: dict[str, Any] = HOOKS, *, is_list: bool = False) -> 
     `is_list`: they are the entries of a list, whose opening bracket is left out.
     """
     decoder = json.JSONDecoder(**hooks)
-    line, at = 1, 0
-    between = _BETWEEN if is_list else _BLANKS
-    while (end := between.match(text, at).end()) < len(text) and not (is_list and text[end] == "]"):
+    line, at, end = 1, 0, _after(text, 0, is_list)
+    while end < len(text) and not (is_list and text[end] == "]"):
         line += text.count("\n", at, end)
         value, at = decoder.raw_decode(text, end)
         yield line, value
         line += text.count("\n", end, at)
+        end = _after(text, at, is_list)
     if is_list and text[end:].strip() != "]":
         raise ValueError
 
@@ -165,3 +165,8 @@ def decode_text(text: str, hooks: dict[str, Any] = HOOKS) -> Json:
         raise Unreadable("not JSON") from None
     check_surrogates(text, value)
     return value
+
+
+def _after(text: str, at: int, is_list: bool) -> int:
+    found = _BETWEEN[is_list].match(text, at)
+    return found.end() if found else at

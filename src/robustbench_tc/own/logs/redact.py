@@ -131,8 +131,8 @@ class Redactor:
                 "card": card + str(-luhn(card + "0") % 10),
                 "iban": f"GB{98 - mod97('GB00' + bank):02}{bank}",
             }
-            self._known[form] = reserved.get(kind, f"{kind}{number}")
-            self._known.setdefault(_form(kind, self._known[form]))  # is found no more
+            self._known[form] = value_of_nobody = reserved.get(kind, f"{kind}{number}")
+            self._known.setdefault(_form(kind, value_of_nobody))  # it is found no more
         found = self._known[form]
         return value if found is None else f"+{found}" if value.startswith("+") else found
 

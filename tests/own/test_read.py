@@ -274,7 +274,7 @@ def ref(target: str, **more: object) -> list[object]:
         ([{"type": "web_search", "name": "w"}], "built into a provider"),
         ([{"name": "f", "parameters": {}, "inputSchema": {}}], "keep one"),
         ([{"name": "f", "parameters": {"required": [[]]}}], "'required': Expected `str`, got `array`"),
-        ([{"name": "f", "parameters": {"properties": {"a": 3}}}], r"'properties': Expected `object \| bool`, got `int`"),
+        ([{"name": "f", "parameters": {"properties": {"a": 3}}}], "'properties': Expected .*, got `int`"),
         ({"error": {"message": "no"}}, "error of the server"),
         (ref("https://x.test/y"), "nothing is fetched"),
         (ref("#/$defs/gone"), "leads nowhere"),

@@ -30,8 +30,8 @@ def _patterns(*rows: tuple[str, str]) -> Patterns:
 
 _ORDERS = _patterns(
     (  # to set other texts aside
-        "ignor|disregard|forget|overrid|bypass",
-        r"\bdisregard\b|\b(?:ignor(?:e|ing)|forget(?:ting)?|overrid(?:e|ing)|bypass(?:ing)?) "
+        "ignor|disregard|forget|overrid",
+        r"\bdisregard\b|\b(?:ignor(?:e|ing)|forget(?:ting)?|overrid(?:e|ing)) "
         rf"(?:everything|anything|whatever|what|the user|this|that|it|(?:\w+ ){{0,5}}{_TEXTS})\b",
     ),
     (  # not to do what is asked
@@ -43,7 +43,7 @@ _ORDERS = _patterns(
     ),
     (  # which tool to choose
         "us|call|choos|select|pick|invok|prefer|other",
-        rf"\b(?:always|only|please|{_NOT}) {_CALL} (?:this|that|it|another"
+        rf"\b(?:always|only|{_NOT}) {_CALL} (?:this|that|it|another"
         rf"|the (?:first|second|last|other|right|correct)|no|any other|any|a|the) ?(?:one|{_TOOL})\b"
         rf"|\b{_CALL} (?:this|it) (?:instead|first|always|only|rather)\b"
         rf"|\b(?:any|all|the) other {_TOOL} (?:are|is|will|must|should)\b",
@@ -62,15 +62,16 @@ _ORDERS = _patterns(
         r"|\bpretend (?:to be|you)\b",
     ),
     (  # notes to readers, and scores
-        "note|dear |if you are|score|5",
+        "note|dear |if you are|score",
         rf"\b(?:notes? (?:to|for) (?:the |any |all )?|dear |if you are (?:an?|the) ){_READER}\b"
-        r"|\bscore(?: of)? [1-5]\b|\b[1-5] ?(?:out of|/) ?5\b",
+        r"|\b(?:give|assign|award) (?:it|this|these|both|the (?:pair|text|answer|row))[^.]{0,20}\bscore\b",
     ),
     (  # the marks of a chat template, and a system's voice
         "<|[|:|##",
         rf"<\|[\w ]{{2,40}}\|>|\[/?inst\]|<<?/?sys>>|</?s>|</?{_ROLES}>"
         r"|</?(?:tool|function)(?: (?:call|response))?>"
-        r"|(?:^|[.!?] |\n)\s*(?:\[|\()?(?:system|assistant|developer|instructions?|ai)(?: \w+)?(?:\]|\))? ?:"
+        r"|(?:^|[.!?] |\n)\s*(?:\[|\()?(?:system|assistant|developer|instructions?|ai)"
+        r"(?: (?:message|note|prompt))?(?:\]|\))? ?:"
         rf"|##+ ?{_ROLES}\b",
     ),
     (  # what to reply

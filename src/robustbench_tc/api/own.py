@@ -70,8 +70,8 @@ def lint(
         Sequence[str],
         Option(
             name="for",
-            help="Those that will get the tools, of openai, anthropic, gemini and mcp: what they refuse is an error. "
-            "Default: what any of them refuses is a warning.",
+            help="Who gets the tools, of openai, anthropic, gemini and mcp: what these refuse is an error, "
+            "what others refuse is left out. Default: what any of them refuses is a warning.",
             read=listed,
         ),
     ] = (),
@@ -91,8 +91,9 @@ def lint(
     """Check tool definitions for problems before any model sees them; exits 1 on errors.
 
     Errors: tools that cannot be read, same names, names that become equal on the wire, instructions inside
-    descriptions; the rest are warnings (docs/own-lint.md), also what a provider refuses. The tools of a live MCP server: end the line with
-    -- COMMAND ARG…. A world's file (.py, docs/worlds.md) is loaded, and the gold of its tasks is tried.
+    descriptions; the rest are warnings, also what a provider refuses (docs/own-lint.md). The tools of a live
+    MCP server: end the line with -- COMMAND ARG…. A world's file (.py, docs/worlds.md) is loaded, and the
+    gold of its tasks is tried.
 
     Example: rbtc lint orders.json crm.json --for openai,mcp
 

@@ -46,17 +46,20 @@ COMPARED = 1_000
 def _near_duplicate(entries: Sequence[Entry], _: None) -> About:
     """Groups of tools that a model can hardly tell apart; those of one name on the wire are another rule's.
 
-    What a tenth of all descriptions say is a phrase of the server and no likeness.
+    Words of a tenth of all descriptions are a server's phrases; where little else stands, they tell nothing.
     """
     tools = [one for one in entries if one.name.strip()][:COMPARED]
-    names = [texts.weighed(one.name) for one in tools]
+    names = [texts.weighed(texts.words_of(one.name), texts.LIGHT) for one in tools]
     said = [texts.words_of(one.tool.description[: texts.LONGEST]) for one in tools]
     times = Counter(word for words in said for word in words)
     phrases = {word for word, count in times.items() if count > max(3, len(tools) / 10)}
-    descriptions = [words - phrases for words in said]
+    own = [words - phrases for words in said]
+    descriptions = [
+        rest if len(rest) > 3 or rest == words else frozenset() for rest, words in zip(own, said, strict=True)
+    ]
     wire = [(safe_name(one.name), texts.verb_of(one.name)) for one in tools]
     group = list(range(len(tools)))
-    for one, other in (*alike(names, 0.75), *alike(descriptions, 0.9)):
+    for one, other in (*alike(names, 0.7), *alike(descriptions, 0.9)):
         if group[one] != group[other] and wire[one][0] != wire[other][0] and wire[one][1] == wire[other][1]:
             joined = group[other]
             group = [group[one] if number == joined else number for number in group]
@@ -85,14 +88,15 @@ def alike(sets: Sequence[frozenset[str]], least: float) -> Iterator[tuple[int, i
 @rule("instruction", level="error")
 @of_each("{}: a description describes; whoever may write here steers the agent")
 def _instruction(entry: Entry, _: None) -> Iterable[str]:
-    found = [(where, text, texts.addressed_to_model(text)) for where, text in texts.texts_of(entry.tool)]
-    return [f"{where} {what}" for where, text, what in found if what and not texts.steers_among_its_own(text)]
+    found = [(where, texts.addressed_to_model(text)) for where, text in texts.texts_of(entry.tool)]
+    return [f"{where} {what}" for where, what in found if what not in (None, texts.ADVISES)]
 
 
 @rule("steering")
-@of_each("{} tells the model when to call it: fine among a server's own tools, not beside those of others")
+@of_each(f"{{}} {texts.ADVISES}: fine among a server's own tools, not beside those of others")
 def _steering(entry: Entry, _: None) -> Iterable[str]:
-    return [where for where, text in texts.texts_of(entry.tool) if texts.steers_among_its_own(text)]
+    told = texts.texts_of(entry.tool)
+    return [where for where, text in told if texts.addressed_to_model(text) == texts.ADVISES]
 
 
 @rule("no-description")
@@ -134,7 +138,8 @@ _NEW_KEY = re.compile(
 )
 _SAME_KEY = re.compile(r"\b(?:same|re-?used?)\b(?<!never reuse)", re.IGNORECASE)
 _NOT_TWICE = re.compile(
-    r"\b(?:not|non)[- ]idempotent\b|\b(?:new|another|again)\b[^.;]*\b(?:each|every) (?:call|time|invocation)\b"
+    r"\b(?:not|non)[- ]idempotent\b"
+    r"|\b(?:new|another|again)\b[^.;]*\b(?:each|every) (?:call|time|invocation)\b"
     r"|\b(?:each|every) (?:call|time|invocation)\b[^.;]*\b(?:new|another|again)\b",
     re.IGNORECASE,
 )
@@ -151,9 +156,7 @@ def _keys(entry: Entry) -> list[tuple[str, str]]:
 
 
 @rule("retry-no-key")
-@of_each(
-    "{} writes, and has neither idempotentHint nor a key: a call that is repeated after a timeout is done twice"
-)
+@of_each("it writes, and has neither idempotentHint nor a key: repeated after a timeout, it is done twice")
 def _retry_no_key(entry: Entry, _: None) -> Iterable[str]:
     return [entry.name] if _writes(entry) and not entry.idempotent and not _keys(entry) else []
 

@@ -1,4 +1,4 @@
-"""What of a tool registry would break before any model is asked: `rules` and `advice` look, this runs them."""
+"""What of a tool registry would break before any model is asked: `rules` and `advice` look, this runs."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,7 +39,7 @@ def lint(found: Sequence[Entry], wanted: Sequence[Provider] = ()) -> tuple[Findi
         if rule.provider is None or not wanted or rule.provider in wanted:
             level: Level = "error" if rule.provider is not None and wanted else rule.level
             for about, said in rule.check(found, rule.limit):
-                titles = tuple(f"{one.prefix}:{one.name}" for one in about)
+                titles = tuple(f"{one.prefix}:{one.name}".removesuffix(":") for one in about)
                 providers = refused.setdefault((level, rule.code, titles, said), [])
                 providers += [] if rule.provider is None else [rule.provider]
     kinds: dict[
@@ -96,7 +96,8 @@ class Linted(msgspec.Struct, frozen=True, kw_only=True):
                 yield f"  and {more} more tools (--json shows them)"
         errors = sum(one.level == "error" for one in self.findings)
         tools = f"{self.tools:,} tools, about {self.tokens:,} tokens in every request"
-        what = tools if self.tools else f"worlds {len(self.files)}"
+        only_worlds = not self.tools and all(name.endswith(".py") for name in self.files)
+        what = f"worlds {len(self.files)}" if only_worlds else tools
         yield f"{what}: errors {errors}, warnings {len(self.findings) - errors}"
 
 

@@ -1,7 +1,7 @@
 """The rules of `rbtc lint`, one table: what is looked for, for whom, and where that is known from.
 
-Here those for which a request is refused, as providers document it or people have reported it, and how rules are
-added; `advice` has those for what is likely to be misread. `docs/own-lint.md` lists both.
+Here those for which a request is refused, as providers document it or people have reported it, and how rules
+are added; `advice` has those for what is likely to be misread. `docs/own-lint.md` lists both.
 """
 
 import re
@@ -55,7 +55,7 @@ def rule(
 
 
 def of_each(said: str) -> Callable[[Callable[[Entry, Any], Iterable[str]]], Callable[..., About]]:
-    """A check of single tools as one of all: a finding a tool, where something is found. `said` has it as {}."""
+    """A check of single tools as one of all: what it finds of a tool, told in `said`, is one finding."""
 
     def make(check: Callable[[Entry, Any], Iterable[str]]) -> Callable[..., About]:
         def all_of(entries: Sequence[Entry], limit: Any) -> About:
@@ -184,7 +184,7 @@ def _recursion(entry: Entry, _: None) -> Iterable[str]:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        return error.args[1][:1]
+        return [str(error.args[1][0]) or "/"]
     return []
 
 

@@ -5,11 +5,12 @@ narrowly: `docs/own-lint.md` says which.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from robustbench_tc.schema import Json, Tool
 
 STEERS = "tells the model when to call it"
+ADVISES = "tells the model in which case to prefer it"
 
 _SAID: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (what, re.compile(pattern, re.IGNORECASE))
@@ -25,18 +26,18 @@ _SAID: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\w*\b.{0,40}\b(?:user|customer|human|person)\b",
         ),
         (
+            "asks for secrets or the conversation",
+            r"\b(?:send|include|pass|append|upload|forward|provide)\b.{0,60}\b(?:system prompt|chat history|"
+            r"conversation history|entire conversation|private key|ssh key|\.ssh|\.env\b)",
+        ),
+        ("imitates a system message", r"<\|?(?:im_start|system|important)\|?>|\[/?(?:INST|SYSTEM)\]|<<SYS>>"),
+        (
             STEERS,
             r"\balways (?:call|use|invoke|prefer|choose|select|run) (?:this|it)\b|"
             r"\b(?:before|instead of) (?:using|calling|any use of) (?:any|all|every|the) other tools?\b|"
             r"\byou (?:must|have to|are required to|should always) (?:first |always )?"
             r"(?:call|use|invoke|run) (?:this|it)\b",
         ),
-        (
-            "asks for secrets or the conversation",
-            r"\b(?:send|include|pass|append|upload|forward|provide)\b.{0,60}\b(?:system prompt|chat history|"
-            r"conversation history|entire conversation|private key|ssh key|\.ssh|\.env\b)",
-        ),
-        ("imitates a system message", r"<\|?(?:im_start|system|important)\|?>|\[/?(?:INST|SYSTEM)\]|<<SYS>>"),
     )
 )
 _HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
@@ -57,20 +58,20 @@ _IN_A_CASE = re.compile(
 
 
 def addressed_to_model(text: str) -> str | None:
-    """What a text does that a description should not; None where it only describes."""
+    """What a text does that a description should not; None where it only describes.
+
+    `ADVISES` where it only steers the choice of tools, in a case that each such sentence states.
+    """
     text = text[:LONGEST]
     if _HIDDEN.search(text):
         return "holds characters that nobody sees"
     plain = " ".join(text.split())
-    return next((what for what, pattern in _SAID if pattern.search(plain)), None)
-
-
-def steers_among_its_own(text: str) -> bool:
-    """Whether every sentence that steers the choice of tools says in which case, and none claims all of them."""
-    steering = [
-        one for one in re.split(r"(?<=[.!?])\s+", text[:LONGEST]) if addressed_to_model(one) == STEERS
-    ]
-    return bool(steering) and all(_IN_A_CASE.search(one) and not _EVERYWHERE.search(one) for one in steering)
+    what = next((what for what, pattern in _SAID if pattern.search(plain)), None)
+    if what == STEERS:
+        steering = [one for one in re.split(r"(?<=[.!?]) ", plain) if dict(_SAID)[STEERS].search(one)]
+        if steering and all(_IN_A_CASE.search(one) and not _EVERYWHERE.search(one) for one in steering):
+            return ADVISES
+    return what
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|\d+")
@@ -102,28 +103,26 @@ WRITES = DELETES | frozenset(
 )
 """Verbs of a tool that changes something."""
 
-_VERSION = re.compile(r"v?\d*")
-
 
 def verb_of(name: str) -> str:
     """The first verb of a tool's name; "" where it has none that is known."""
     return next((word for word in word_list(name) if word in READS or word in WRITES), "")
 
 
+LIGHT = READS | WRITES | {"v"}
+"""Words of a name that say little of what is meant, as numbers do: verbs and versions."""
+
+
+def weighed(words: frozenset[str], light: Collection[str]) -> frozenset[str]:
+    """The words, so that a number or a light one counts a quarter of what another does."""
+    heavy = {word for word in words if word not in light and not word.isdigit()}
+    return words | {f"{word} {copy}" for word in heavy for copy in range(3)}
+
+
 def things_of(name: str) -> frozenset[str]:
-    """What a tool is about: its words but verbs, versions and small words, in the singular."""
-    return frozenset(
-        word.removesuffix("s")
-        for word in word_list(name)
-        if word not in READS and word not in WRITES and not _VERSION.fullmatch(word) and len(word) > 2
-    )
-
-
-def weighed(name: str) -> frozenset[str]:
-    """The words of a name, so that a verb or a version counts a quarter of what another word does."""
-    words = words_of(name)
-    light = {one for one in words if one in READS or one in WRITES or _VERSION.fullmatch(one)}
-    return words | {f"{one} {copy}" for one in words - light for copy in range(3)}
+    """What a tool is about: its words but verbs, numbers and small words, in the singular."""
+    heavy = {word for word in words_of(name) if word not in LIGHT and len(word) > 2 and not word.isdigit()}
+    return frozenset(word.removesuffix("s") for word in heavy)
 
 
 _MEASURED = frozenset(

@@ -14,6 +14,7 @@ from robustbench_tc.own.logs.chat import Log
 from robustbench_tc.own.logs.formats import FORMATS, format_of
 from robustbench_tc.own.logs.importing import Imported
 from robustbench_tc.own.logs.read import read_log
+from robustbench_tc.own.read import read_cases
 
 from ..refusals import refuses
 
@@ -798,3 +799,13 @@ def test_hostile_records_harm_no_other(said: str, tmp_path: Path) -> None:
     log = read_log(path)
     assert [one.line for one in log.conversations if one.messages[-1].text == "Hello."] == [1, 3]
     assert [one.line for one in log.conversations if one.line == 2] or log.refused or log.left
+
+
+@pytest.mark.parametrize("name", ["anthropic", "langchain_messages", "request_response", "openai_batch_in"])
+def test_the_inputs_become_cases_with_their_right_calls(name: str, inputs: Path, tmp_path: Path) -> None:
+    tools = [inputs / "tools.json"]
+    api.import_cases([inputs / f"log_{name}.jsonl"], tmp_path / "out", tools=tools)
+    (case,) = read_cases(tmp_path / "out" / "cases.yaml").cases
+    assert [(one.name, one.parameters) for one in case.turns[0].answers[0].calls] == [
+        ("get_order", {"order_id": 1042})
+    ]

@@ -187,7 +187,10 @@ def import_cases(
 
 
 def draft_cases(
-    tools: Annotated["Sequence[Path | str]", Option(help="Files of your tools, or an OpenAPI file.", typed=tuple[Path, ...])],
+    tools: Annotated[
+        "Sequence[Path | str]",
+        Option(help="Files of your tools, or an OpenAPI file.", typed=tuple[Path, ...]),
+    ],
     out: Annotated[Path | str, options.OUT],
     *,
     model: Annotated[str | None, options.MODEL] = None,

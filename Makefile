@@ -242,11 +242,12 @@ $(AREAS:%=mutants-%): .venv-mutation/.done
 	cosmic-ray exec mutants.toml $(SESSION) && echo "$(@:mutants-%=%): each change that no test noticed" && \
 	cr-report --surviving-only --show-diff $(SESSION) && cr-rate --fail-over 10 $(SESSION)
 
-nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, five kills over the real build, twenty of a live run, every planted edit, every agent on every row, marts asked in every way, new examples for every property
+nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, five kills over the real build, twenty of a live run, every planted edit, every agent on every row, marts asked in every way, new examples for every property, 200 mutants an area
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \
 	  tests/eval/live/test_live_table.py tests/audits/test_planted.py tests/eval/test_agents.py \
 	  tests/sql/test_sql_agrees.py tests/test_parallel.py
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rl "from hypothesis" tests --include='test_*.py')
+	$(MAKE) --keep-going mutants
 
 facts: $(VENV)/.core  ## write what types and sources state (docs/extending.md) to where the other rooms read it
 	$(BIN)/python scripts/write_facts.py

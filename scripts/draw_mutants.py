@@ -1,8 +1,9 @@
-"""Leaves so many mutants in a new session of Cosmic Ray, drawn from all that it would make: the same for the same code.
+"""Leaves so many mutants in a new session of Cosmic Ray: the same code has the same ones.
 
     python scripts/draw_mutants.py mutants.sqlite 200
 
-Left out before the draw: what was filtered, and what no run could notice (docs/extending.md, "Would a test notice").
+Left out before the draw: what was filtered, and what no run could show (docs/extending.md, "Would a test
+notice").
 """
 
 import sys
@@ -14,24 +15,24 @@ from cosmic_ray.work_item import MutationSpec, WorkItem
 
 SEED = 44
 
+PROMISES = ("slots=", "frozen=", "kw_only=", "strict=")
+"""What is said of a class, or of the sides of a `zip`, and shows only where the code around it is wrong."""
+
 
 def main(session: str, count: int) -> None:
     with use_db(session, WorkDB.Mode.open) as db:
-        items = sorted((item for item in db.pending_work_items if noticeable(item.mutations[0])), key=place)
+        items = sorted((item for item in db.pending_work_items if shows(item.mutations[0])), key=place)
         drawn = Random(SEED).sample(items, min(count, len(items)))
         db.clear()
         db.add_work_items(drawn)
-    print(f"{len(drawn)} of {len(items)} mutants")
 
 
-def noticeable(mutation: MutationSpec) -> bool:
-    """Not so: what only saves time or memory, and what asserts that the code around it is right."""
+def shows(mutation: MutationSpec) -> bool:
     row, column = mutation.start_pos
     line = getline(str(mutation.module_path), row)
     if line.lstrip().startswith(("@cache\n", "@cache ", "@lru_cache", "@functools.lru_cache")):
         return False
-    promised = ("slots=", "frozen=", "kw_only=", "strict=")  # zip's strict: sides of one length by construction
-    return not (line[column:].startswith("True") and line[:column].endswith(promised))
+    return not (line[column:].startswith("True") and line[:column].endswith(PROMISES))
 
 
 def place(item: WorkItem) -> tuple[str, str, int]:

@@ -549,3 +549,8 @@ def test_an_integer_is_read_up_to_3_900_digits() -> None:
     assert decode(f'["\t", {"1" * 3_900}]') == ["\t", int("1" * 3_900)]
     with pytest.raises(ValueError, match="integer too long"):
         decode(f'["\t", {"1" * 3_901}]')
+
+
+def test_doubled_brackets_are_calls_but_not_as_a_value() -> None:
+    assert calls('[[ping(host="a")]]') == [("ping", {"host": "a"})]
+    assert calls('{"x": [[ping(host="a")]]}') == calls('I set x: [[ping(host="a")]].') == []

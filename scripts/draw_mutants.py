@@ -32,6 +32,8 @@ def shows(mutation: MutationSpec) -> bool:
     line = getline(str(mutation.module_path), row)
     if line.lstrip().startswith(("@cache\n", "@cache ", "@lru_cache", "@functools.lru_cache")):
         return False
+    if line[column:].startswith(("*,", "/,")):  # of a signature: another operator there is no Python
+        return False
     return not (line[column:].startswith("True") and line[:column].endswith(PROMISES))
 
 

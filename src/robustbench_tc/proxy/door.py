@@ -24,8 +24,9 @@ from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
 from . import chat, rewrite
+from .anthropic import MESSAGES, Messages, MessagesStream
 from .chat import Held, Split
-from .dialects import ChatCompletions, ChatStream, Responses, ResponsesStream, Said
+from .dialects import ChatCompletions, ChatStream, Said
 from .journal import LEFT, Called, Exchange, Journal
 from .plan import Plan, Refused, Session, check
 from .relay import (
@@ -41,16 +42,22 @@ from .relay import (
     secrets_of,
     session_of,
 )
+from .responses import RESPONSES, Responses, ResponsesStream
 from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, offer, text_of, tools_of
 from .scenes import TOOLS_UNREAD, Scene, Scenes, loaded
 from .sse import END, MOST, Parts, event_data, event_of
 
-Dialect: TypeAlias = ChatCompletions | Responses
+Dialect: TypeAlias = ChatCompletions | Responses | Messages
+Stream: TypeAlias = ChatStream | ResponsesStream | MessagesStream
 
-DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
+DIALECTS: dict[str, Dialect] = {
+    "/chat/completions": ChatCompletions(),
+    "/responses": RESPONSES,
+    "/messages": MESSAGES,
+}
 """What a plan is carried out in, by its path; anything else passes as it came."""
 
-OTHER_APIS = frozenset({"/completions", "/messages"})
+OTHER_APIS = frozenset({"/completions", "/messages/batches"})
 """Where models are asked, too; those requests pass as they came, and the journal says so."""
 
 
@@ -184,11 +191,8 @@ class Handling:
     def _asking(self) -> defences.Asking | None:
         """The defences at work, where one of them may answer the reply and ask on; else None."""
         chain = self.scene.defences
-        asks = [one.code for one in chain if one.requests]
-        if not asks or self.scene.skipped == TOOLS_UNREAD:
+        if not any(one.requests for one in chain) or self.scene.skipped == TOOLS_UNREAD:
             return None
-        if isinstance(self.dialect, Responses) and self.body.get("stream") is True:
-            raise Refused(f"--defend {asks[0]} looks at whole replies: ask without 'stream' here")
         # Each sees the tools as those before it leave them.
         offered = offer(self.body.get("tools") or (), self.scene._replace(defences=()))
         row = replace(
@@ -253,7 +257,7 @@ class Handling:
         self.line.error = error_of(loaded(kept)) or None
         said = self.dialect.said(loaded(kept))
         if said is None:
-            stream = self.dialect.stream(self.asked.offer)
+            stream = self.dialect.stream()
             for event in END.split(kept):
                 list(stream.feed(loaded(event_data(event))))
             said = stream.said()
@@ -266,7 +270,7 @@ class Handling:
         out: web.StreamResponse | None = None
         body = b""
         split: Split | None = None
-        stream = self.dialect.stream(self.asked.offer)
+        stream = self.dialect.stream()
         try:
             for again in range(ASKED_AGAIN + 1):
                 found = await self._ask()
@@ -319,9 +323,7 @@ class Handling:
             parsed["usage"] = {**parsed["usage"], **self.usage}
         return web.Response(headers=headers, body=json.dumps(parsed).encode())
 
-    async def _pieces(
-        self, found: ClientResponse, stream: ChatStream | ResponsesStream, out: web.StreamResponse
-    ) -> None:
+    async def _pieces(self, found: ClientResponse, stream: Stream, out: web.StreamResponse) -> None:
         """Passes on what of a reply goes out before its end; an event that is not changed as it came."""
         async with found:
             async for event in Parts(partial(self.door.piece, found, self.budget)):

@@ -73,12 +73,12 @@ class Offer:
         return self._forward.get(own, own)
 
     def chosen(self, choice: dict[str, Json]) -> dict[str, Json]:
-        """A `tool_choice` in the model's names, of either API: one tool, or several that are allowed."""
+        """A `tool_choice` in the model's names, of any API: one tool, or several that are allowed."""
         found = dict(choice)
         for key in ("function", "allowed_tools"):
             if isinstance(found.get(key), dict):
                 found[key] = self.chosen(found[key])
-        if isinstance(found.get("name"), str) and found.get("type", "function") == "function":
+        if isinstance(found.get("name"), str) and found.get("type", "function") in ("function", "tool"):
             found["name"] = self.forward(found["name"])
         if isinstance(tools := found.get("tools"), list):
             found["tools"] = [self.chosen(one) if isinstance(one, dict) else one for one in tools]
@@ -164,6 +164,31 @@ def name_of(raw: Json) -> str | None:
     """The name of a function among a request's tools; None for another kind of entry."""
     name = inside(raw, "function", "name")
     return name if isinstance(name, str) else None
+
+
+_ITSELF = "_tool"
+"""Where an entry keeps a tool as its API lists it."""
+
+
+def entry_of(tool: Json, schema: str) -> Json:
+    """A tool that another API lists, its parameters under `schema`, as an entry of an offer, which `tool_of`
+    refuses for what is none."""
+    function = {"name": inside(tool, "name"), "parameters": inside(tool, schema)}
+    if isinstance(inside(tool, "description"), str):
+        function["description"] = tool["description"]
+    return {"function": function, _ITSELF: tool}
+
+
+def listed_as(entry: Json, schema: str) -> Json:
+    """The other way round; what the API says of the tool beside is kept, and what is no function is as it
+    is."""
+    if name_of(entry) is None:
+        return entry
+    function = {name: value for name, value in entry["function"].items() if name != "parameters"}
+    tool = {**entry.get(_ITSELF, {}), **function, schema: entry["function"]["parameters"]}
+    if not function.get("description", True) or "description" not in function:
+        tool.pop("description", None)
+    return tool
 
 
 def tools_of(entries: Sequence[Json]) -> tuple[Tool, ...]:

@@ -64,8 +64,20 @@ def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[by
     digest = hashlib.sha256(session.encode())
     yield digest.digest()
     for message in messages:
-        digest.update(b"\n" + json.dumps(message, sort_keys=True).encode())
+        lasting = json.loads(json.dumps(message), object_hook=_lasting)
+        digest.update(b"\n" + json.dumps(lasting, sort_keys=True).encode())
         yield digest.digest()
+
+
+def _lasting(found: Chat) -> Json:
+    """What stays of an object when its message is sent again: agents move cache marks about, and write a text
+    as a block where one belongs to it."""
+    kept = {name: value for name, value in found.items() if name != "cache_control" and name[:1] != "_"}
+    if kept.keys() == {"type", "text"}:
+        return kept["text"]
+    if isinstance(content := kept.get("content"), list) and len(content) == 1:
+        kept["content"] = content[0]
+    return kept
 
 
 @dataclass
@@ -208,7 +220,7 @@ def _followed(
             continue
         refused |= {len(found) + place for place in kept.refused}
         found += kept.before
-        same = kept.reply is not None and [call["id"] for call in calls_of(message)] == kept.calls
+        same = [call["id"] for call in calls_of(message)] == kept.calls
         found.append(dict(kept.reply) if same else _named(message, offered))
         waiting = kept.answers if same else []
     return [*found, *waiting], refused
@@ -279,6 +291,5 @@ def kept_of(asked: Conversation, began: int, last: Split) -> Kept | None:
     before = asked.messages[began:]
     if not before and not last.changed:
         return None
-    reply = last.reply if last.changed else None
     refused = sorted(place - began for place in asked.refused if place >= began)
-    return Kept(before, reply, list(last.sent), last.answers, refused)
+    return Kept(before, last.reply, list(last.sent), last.answers, refused)

@@ -122,8 +122,8 @@ class Kept(msgspec.Struct, frozen=True):
 
     before: list[Json]
     """Replies that were answered by the door, and its answers."""
-    reply: Json
-    """The reply as the model wrote it; None: as the agent has it."""
+    reply: dict[str, Json]
+    """The reply as the model wrote it."""
     calls: list[str]
     """Ids of the calls that went out."""
     answers: list[Json]

@@ -15,8 +15,9 @@ from robustbench_tc.api import proxy_llm
 from robustbench_tc.errors import UserError
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
+from robustbench_tc.result_faults import Fault
 
 from ..conftest import Done
 from . import test_responses as responses

@@ -8,16 +8,8 @@ from hypothesis import given, strategies as st
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.journal import NONE, Exchange, Journal
-from robustbench_tc.proxy.plan import (
-    FAULT_KINDS,
-    Fault,
-    Plan,
-    Refused,
-    Session,
-    parse,
-    parse_plan,
-    read_plan,
-)
+from robustbench_tc.proxy.plan import Plan, Refused, Session, parse, parse_plan, read_plan
+from robustbench_tc.result_faults import FAULT_KINDS, Fault
 
 from ..refusals import refuses
 
@@ -134,7 +126,7 @@ def test_a_fault_may_have_words_of_its_own() -> None:
     (fault,) = parse_plan(
         b"{version: 1, faults: [{kind: transient_timeout, at: [1], text: Gone.}]}", "p"
     ).faults
-    assert fault.answer == "Gone."
+    assert fault.answer("ok") == "Gone."
 
 
 def test_a_bench_is_looked_for_beside_the_plan(tmp_path: Path) -> None:

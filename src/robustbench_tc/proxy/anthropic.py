@@ -7,6 +7,7 @@ Thinking, its signatures and cache marks stay as they are.
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 from robustbench_tc.schema import Json
 
@@ -56,29 +57,28 @@ class Messages(Itemised):
                 yield {**message, "content": rest}
 
     def write(self, body: Chat) -> Chat:
-        system: list[Json] = []
-        messages: list[Chat] = []
-        for message in body["messages"]:
-            role, content = message.get("role"), message.get("content")
-            if role in ("system", "developer"):
-                system.append(content)
-                continue
-            if role == "tool":
-                role, content = "user", [_result(message)]
-            elif ITEMS in message:
-                content = self.items(message)
-            elif message.get("tool_calls"):
-                content = [*_blocks(content), *self.items(message)]
-            if role == "user" and messages and messages[-1]["role"] == role:
-                content = [*_blocks(messages.pop()["content"]), *_blocks(content)]
-            messages.append({"role": role, "content": content})
-        written = {name: value for name, value in body.items() if name != "system"}
-        if system:
-            several = [block for one in system for block in _blocks(one)]
-            written["system"] = system[0] if len(system) == 1 else several
+        written: Chat = {**body, "messages": []}
+        for role, group in groupby(body["messages"], _role):
+            parts = [self._content(message) for message in group]
+            several = [block for part in parts for block in _blocks(part)]
+            content = parts[0] if len(parts) == 1 else several
+            if role == "system":
+                written["system"] = content
+            else:
+                written["messages"].append({"role": role, "content": content})
         if body.get("tools"):
             written["tools"] = [listed_as(entry, _SCHEMA) for entry in body["tools"]]
-        return {**written, "messages": messages}
+        return written
+
+    def _content(self, message: Chat) -> Json:
+        """What a chat message says: of a result and a reply as blocks."""
+        content = message.get("content")
+        if message.get("role") == "tool":
+            raw = message.get(RAW) or {"type": "tool_result", "tool_use_id": message.get("tool_call_id")}
+            return [{**raw, "content": content} if content is not None else raw]
+        if message.get("role") == "assistant":
+            return [*(() if ITEMS in message else _blocks(content)), *self.items(message)]
+        return content
 
     def said(self, parsed: Json) -> Said | None:
         content = inside(parsed, "content")
@@ -107,11 +107,8 @@ class Messages(Itemised):
         return {"id": call["id"], "name": call["name"], "input": given if isinstance(given, dict) else {}}
 
 
-def _result(message: Chat) -> Json:
-    """A result as a block, as it was but for what it says."""
-    raw = message.get(RAW) or {"type": "tool_result", "tool_use_id": message.get("tool_call_id")}
-    content = message.get("content")
-    return raw if raw.get("content") == content else {**raw, "content": content}
+def _role(message: Chat) -> Json:
+    return {"tool": "user", "developer": "system"}.get(str(message.get("role")), message.get("role"))
 
 
 def _blocks(content: Json) -> list[Json]:

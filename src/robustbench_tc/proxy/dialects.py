@@ -105,9 +105,6 @@ class ChatStream:
         """What goes out because of an event."""
         if not isinstance(event, dict):
             return
-        if "error" in event and "choices" not in event:
-            yield event
-            return
         self._begun = self._begun or {
             name: event[name] for name in ("id", "created", "model") if name in event
         }

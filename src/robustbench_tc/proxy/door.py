@@ -136,6 +136,9 @@ class Door(Relay):
             tools = rewrite.tools_of(body.get("tools") or ())
         except ValueError:
             reason, tools = TOOLS_UNREAD, ()
+        self.scenes.listed(tool.name for tool in tools)
+        if tools and self.scenes.stray is not None:
+            raise Refused(self.scenes.stray)
         scenes = [self.scenes.of(session, rewrite.texts(body["messages"]), tools, reason)]
         if reason is None:
             scenes += self.scenes.later(session)
@@ -184,6 +187,8 @@ class Handling:
         except NotTheCase as error:
             self.asked = asked_of(door.scenes_of(self.session, self.body, str(error)))
         self.scene, self.began = self.asked.scene, len(self.asked.messages)
+        self.offer = self.asked.offer.without(door.plan.gone(self.asked.called))
+        """What the model is offered now; of what it has called before, the conversation has its own."""
         line.type, line.row, line.skipped = self.scene.code, self.scene.put, self.scene.skipped
         line.turn = self.asked.turn
         self._defence = self._asking()
@@ -222,12 +227,14 @@ class Handling:
 
     # Asking
 
-    def _asked(self) -> bytes:
-        """The request as the model gets it."""
+    async def _asked(self) -> bytes:
+        """The request as the model gets it, when it gets it."""
         messages, replaced, spared = self.asked.faulted(self.door.plan, self.session)
-        self.line.replaced += [one for one in replaced if one not in self.line.replaced]
+        new = [one for one in replaced if one not in self.line.replaced]
+        self.line.replaced += new
+        await asyncio.sleep(max((one.seconds for one in new), default=0.0))
         self.line.spared += [one for one in spared if one not in self.line.spared]
-        offered = self.asked.offer
+        offered = self.offer
         body = {**self.body, "messages": messages}
         if offered.entries or self.body.get("tools") is not None:
             body["tools"] = offered.entries
@@ -240,7 +247,7 @@ class Handling:
     async def _ask(self) -> ClientResponse:
         headers = passed(self.request.headers, OURS)
         headers["Accept-Encoding"] = "identity"
-        found = await self.door.ask("POST", self.path, headers, self._asked())
+        found = await self.door.ask("POST", self.path, headers, await self._asked())
         if found.headers.get("Content-Encoding", "identity") != "identity":
             found.close()
             raise UpstreamError("the server compresses its replies although it was asked not to")
@@ -250,10 +257,10 @@ class Handling:
 
     async def _reply(self) -> web.StreamResponse:
         """The reply, whole or in pieces, as the server sends it."""
-        if not self.asked.offer.is_plain or self._defence is not None:
+        if not self.offer.is_plain or self._defence is not None:
             return await self._rewritten()
         kept = bytearray()  # as it is, read all the same for the journal
-        reply = await self.door.passed_on(self.request, self.path, self._asked(), kept)
+        reply = await self.door.passed_on(self.request, self.path, await self._asked(), kept)
         self.line.error = error_of(loaded(kept)) or None
         said = self.dialect.said(loaded(kept))
         if said is None:
@@ -336,7 +343,7 @@ class Handling:
 
     def _taken(self, said: Said, again: int) -> Split | None:
         """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
-        found = chat.split(said.message, self.asked.offer)
+        found = chat.split(said.message, self.offer)
         calls = chat.calls_of(found.reply)
         if again < ASKED_AGAIN and (results := self._answered(calls)) is not None:
             self.asked.refused |= {len(self.asked.messages)}
@@ -345,7 +352,7 @@ class Handling:
                 self.line.held.append({"id": call["id"], "name": call["name"], "answer": text})
                 self.asked.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
             return None
-        in_row = self.asked.offer.in_row
+        in_row = self.offer.in_row
         named = [Called({**call, "name": in_row.get(call["name"], call["name"])}) for call in calls]
         self.line.replies.append(
             {

@@ -9,11 +9,13 @@ from .chat import Split
 from .dialects import ITEMS, RAW, Itemised, ItemStream, Said
 from .journal import Called
 from .plan import Refused
-from .rewrite import Chat
+from .rewrite import Chat, entry_of, listed_as
 from .scenes import inside
 
 STATEFUL = ("previous_response_id", "conversation", "background")
 INSTRUCTIONS = "_instructions"
+_NEW = {"type": "function", "strict": False}
+"""What is said of a function that comes in: else this API would make its schema strict."""
 
 _BEGINS = ("response.created", "response.queued", "response.in_progress")
 _ENDS = ("response.completed", "response.incomplete")
@@ -41,7 +43,10 @@ class Responses(Itemised):
             messages.insert(0, {"role": "system", "content": body["instructions"], INSTRUCTIONS: True})
         found = {**body, "messages": messages}
         if body.get("tools"):
-            found["tools"] = [_nested(tool) for tool in body["tools"]]
+            found["tools"] = [
+                entry_of(tool, "parameters") if inside(tool, "type") == "function" else tool
+                for tool in body["tools"]
+            ]
         return found
 
     def write(self, body: Chat) -> Chat:
@@ -54,7 +59,7 @@ class Responses(Itemised):
             else:
                 items += self._written(message)
         if body.get("tools"):
-            written["tools"] = [_flat(tool) for tool in body["tools"]]
+            written["tools"] = [listed_as(entry, "parameters", _NEW) for entry in body["tools"]]
         return {**written, "input": items}
 
     def said(self, parsed: Json) -> Said | None:
@@ -111,19 +116,6 @@ class Responses(Itemised):
         said = ITEMS in message or (message.get("role") == "assistant" and not isinstance(content, str))
         own = [] if said else [{"role": message.get("role"), "content": content}]
         return [*own, *self.items(message)]
-
-
-def _nested(tool: Json) -> Json:
-    """A function as chat completions list it; another tool as it is."""
-    if inside(tool, "type") != "function":
-        return tool
-    return {"function": {name: value for name, value in tool.items() if name != "type"}, RAW: {}}
-
-
-def _flat(tool: Json) -> Json:
-    """The same in this API. Of a function that comes in it would make the schema strict."""
-    function = inside(tool, "function")
-    return {"type": "function", **tool.get(RAW, {"strict": False}), **function} if function else tool
 
 
 def _is_result(item: Chat) -> bool:

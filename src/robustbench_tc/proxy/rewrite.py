@@ -4,8 +4,9 @@ An agent may put its own instructions around the case: what the row changes is c
 words stand, the rest stays. Its tools become the row's, and an offer knows what a call of one of them means.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
+from types import MappingProxyType
 from typing import NamedTuple
 
 from robustbench_tc.eval import prompts, wire
@@ -53,7 +54,7 @@ class Offer:
 
     def __init__(self, offered: Sequence[Offered], registered: Sequence[str], extras: Sequence[Json]) -> None:
         """`registered`: the agent's names. `extras`: entries that are not functions of the case."""
-        self.offered = tuple(offered)
+        self.offered, self._extras = tuple(offered), extras
         self.entries = [*(one.raw for one in offered), *extras]
         self._registered = frozenset(registered)
         self.in_row = {one.name: one.row for one in offered}
@@ -67,6 +68,12 @@ class Offer:
             and all(one.clean is None or one.clean.parameters == one.tool.parameters for one in offered)
         )
         """Whether every call goes out as the model wrote it."""
+
+    def without(self, gone: Collection[str]) -> "Offer":
+        """The offer once the agent's tools of these names are there no more."""
+        there = [one for one in self.offered if one.own not in gone]
+        extras = [raw for raw in self._extras if name_of(raw) not in gone]
+        return Offer(there, [*self._registered, *gone], extras) if gone else self
 
     def forward(self, own: str) -> str:
         """The model's name for a tool of the agent's."""
@@ -179,16 +186,13 @@ def entry_of(tool: Json, schema: str) -> Json:
     return {"function": function, _ITSELF: tool}
 
 
-def listed_as(entry: Json, schema: str) -> Json:
-    """The other way round; what the API says of the tool beside is kept, and what is no function is as it
-    is."""
-    if name_of(entry) is None:
+def listed_as(entry: Json, schema: str, new: Mapping[str, Json] = MappingProxyType({})) -> Json:
+    """The other way round; what the API says of the tool beside is kept, of one that comes in it is `new`."""
+    if name_of(entry) is None:  # no function: as it is
         return entry
+    beside = {name: value for name, value in entry.get(_ITSELF, new).items() if name != "description"}
     function = {name: value for name, value in entry["function"].items() if name != "parameters"}
-    tool = {**entry.get(_ITSELF, {}), **function, schema: entry["function"]["parameters"]}
-    if not function.get("description", True) or "description" not in function:
-        tool.pop("description", None)
-    return tool
+    return {**beside, **function, schema: entry["function"]["parameters"]}
 
 
 def tools_of(entries: Sequence[Json]) -> tuple[Tool, ...]:

@@ -100,7 +100,7 @@ class Door(Relay):
         dialect = DIALECTS.get(bare := path.partition("?")[0])
         if self.plan.idle or request.method != "POST" or dialect is None:
             if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
-                code = self.scenes.code(session)  # a model is asked, and nothing happens to it
+                code = self.plan.type_of(session)  # a model is asked, and nothing happens to it
                 self.note(request, Exchange.of(session, type=code, skipped="path_is_not_perturbed"))
             return await self.passed_on(request, path, body)
         return await Handling(self, dialect, request, session, path, body).run()

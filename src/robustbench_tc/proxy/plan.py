@@ -1,7 +1,7 @@
 """Sessions, and the plan of a door: one YAML file, read once, every mistake named with its line."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, NamedTuple
@@ -86,16 +86,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         kinds = (taxonomy.get(code) for code in self.types if code != taxonomy.CLEAN)
         return bool(self.faults or self.bench) or several or any(kind.answered_calls for kind in kinds)
 
-    def met(
-        self, session: Session, number: int, tool: str, arguments: Mapping[str, Json] = MappingProxyType({})
-    ) -> Fault | None:
-        """The first fault that the session's call of that number, from 1, meets. What is drawn depends on
+    def type_of(self, session: Session) -> str:
+        """The type of a session: the repeats of a case go through the types in turn."""
+        return self.types[session.repeat % len(self.types)] if self.types else taxonomy.CLEAN
+
+    def standing(self, session: Session, number: int) -> Iterator[Fault]:
+        """The faults that are there at the session's call of that number, from 1. What is drawn depends on
         nothing else, so a conversation that is sent again, with more behind it, meets the same."""
         for place, fault in enumerate(self.faults):
             key = ("door", fault.kind, str(place), str(session))
-            if fault.about(tool, arguments) and fault.stands(number, self.seed, *key):
-                return fault.drawn(number, self.seed, *key)
-        return None
+            if fault.stands(number, self.seed, *key):
+                yield fault.drawn(number, self.seed, *key)
+
+    def met(
+        self, session: Session, number: int, tool: str, arguments: Mapping[str, Json] = MappingProxyType({})
+    ) -> Fault | None:
+        """The first of them that is one of such a call."""
+        return next((one for one in self.standing(session, number) if one.about(tool, arguments)), None)
 
     @property
     def changes_lists(self) -> bool:

@@ -240,11 +240,6 @@ class Scenes:
         wrong = next(tools, None)
         return wrong and f"a fault of the plan is for an {unknown('tool', wrong, self._listed)}"
 
-    def code(self, session: Session) -> str:
-        """The type of a session: the repeats of a case go through the plan's types in turn."""
-        types = self._plan.types
-        return types[session.repeat % len(types)] if types else taxonomy.CLEAN
-
     def untouched(self, session: Session) -> Scene:
         """Where nothing happens to requests, whatever their tools are."""
         asked = _row(session, (), ())
@@ -262,7 +257,7 @@ class Scenes:
 
         Without a dataset one of the request's tools is drawn as the one that is meant.
         """
-        code, asked = self.code(session), _row(session, messages, tools)
+        code, asked = self._plan.type_of(session), _row(session, messages, tools)
         found = Scene(code, asked, asked, reason) if reason else self._of(session, code, asked)
         return found._replace(defences=self._chain)
 
@@ -297,12 +292,12 @@ class Scenes:
             return []
         found: list[Scene] = []
         while (clean := self._rows.get((f"{own}.{len(found) + 2}", taxonomy.CLEAN))) is not None:
-            row = self._rows.get((clean.clean_id, self.code(session)))
+            row = self._rows.get((clean.clean_id, self._plan.type_of(session)))
             skipped = "no_such_row" if row is None else None
             if row is not None and head_of(row) != head_of(clean):
                 skipped = "history_is_perturbed"
             row = clean if row is None or skipped else row
-            found.append(Scene(self.code(session), clean, row, skipped, self._chain))
+            found.append(Scene(self._plan.type_of(session), clean, row, skipped, self._chain))
         return found
 
     def _meant(self, session: Session, tools: Sequence[Tool]) -> int | None:

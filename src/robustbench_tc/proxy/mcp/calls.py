@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from robustbench_tc.eval.inputs import Names
-from robustbench_tc.result_faults import BEFORE_EFFECT, RESULT_FAULTS, Fault
+from robustbench_tc.result_faults import EFFECTS, RESULT_FAULTS, Fault
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
@@ -325,7 +325,7 @@ class Calls:
         """The result of a fault that comes before the effect of a call; else why it spares the call, or that
         it comes after the effect."""
         reads, told = self._reads(tool), self._listing.scene.told
-        if fault.kind in BEFORE_EFFECT:
+        if fault.kind not in (*EFFECTS, *RESULT_FAULTS, "latency"):
             return wire.text_result(told(fault.answer(""), injected=True), failed=True), ""
         if fault.kind == "silent_no_op":
             structured = self._is_structured(tool)

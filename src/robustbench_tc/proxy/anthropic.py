@@ -180,5 +180,6 @@ class MessagesStream(ItemStream):
             part = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
             yield {"type": "content_block_delta", "index": index, "delta": part}
             yield {"type": "content_block_stop", "index": index}
-        yield {**self.last, "delta": delta, "usage": {**(self.last.get("usage") or {}), **usage}}
+        all_usage = {"usage": {**self._usage, **usage}} if usage else {}
+        yield {**self.last, "delta": delta, **all_usage}
         yield {"type": "message_stop"}

@@ -2,7 +2,8 @@
 
 And a program of the user's, run once for each row behind the LLM door, for frameworks that own their loop.
 Its request is the clean one, on standard input, as `--command` gives it; the door makes the row of it on the
-way to the model. OPENAI_BASE_URL and ANTHROPIC_BASE_URL are in its environment, the verdicts in the journal.
+way to the model. OPENAI_BASE_URL and ANTHROPIC_BASE_URL are in its environment, the verdicts in the
+journal.
 """
 
 import asyncio

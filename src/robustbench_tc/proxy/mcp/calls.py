@@ -208,7 +208,7 @@ class Calls:
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
         self._door.scenes.listed(self._tools)
         self._gone = self._plan.gone(self._own)
-        tools = [one for one in tools if inside(one, "name") not in self._gone]
+        tools = [one for one in tools if str(inside(one, "name")) not in self._gone]
         if not self._learned:
             self._write(self._line(lists=list(self._tools)), time.time())
         self._learned, plan, scenes = True, self._plan, self._door.scenes

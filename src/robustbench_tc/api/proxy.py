@@ -181,7 +181,8 @@ def proxy_run(
     """Run a program that owns its loop once for each row behind the LLM door, and score what it did.
 
     The clean request is on its standard input, OPENAI_BASE_URL and ANTHROPIC_BASE_URL in its environment hold
-    the session. Run the same command again to go on where it was stopped: sessions that the journal has are not run again.
+    the session. Run the same command again to go on where it was stopped: sessions that the journal has are
+    not run again.
 
     Example: rbtc proxy run bench --command "python agent.py --loop" --upstream http://127.0.0.1:8000/v1
 

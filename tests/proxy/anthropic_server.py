@@ -36,7 +36,7 @@ def events_of(whole: Json, size: int = 3) -> list[Json]:
     events: list[Json] = [{"type": "message_start", "message": begun}, {"type": "ping"}]
     for index, block in enumerate(whole["content"]):
         here = {"index": index}
-        empty = {"tool_use": {"input": {}}, "text": {"text": ""}}.get(
+        empty: Json = {"tool_use": {"input": {}}, "text": {"text": ""}}.get(
             block["type"], {"thinking": "", "signature": ""}
         )
         events.append({"type": "content_block_start", **here, "content_block": {**block, **empty}})

@@ -17,9 +17,8 @@ ORDER = {"order_id": 1}
 async def works(client: Any) -> Any:
     """Five calls, and the list before and after them."""
     before = [one.name for one in (await client.list_tools()).tools]
-    found = []
-    for name in ("get_order", "pay_order", "pay_order", "get_order"):
-        found.append(await client.call_tool(name, ORDER))
+    names = ("get_order", "pay_order", "pay_order", "get_order")
+    found = [await client.call_tool(name, ORDER) for name in names]
     found.append(await client.call_tool("set_note", {**ORDER, "note": "x"}))
     return before, found, [one.name for one in (await client.list_tools()).tools]
 

@@ -34,8 +34,8 @@ def test_results_are_changed_and_calls_refused(either: Desk) -> None:
     began = time.monotonic()
     _, found, _ = either.run(plan(*faults), works)
     assert time.monotonic() - began > 0.4
-    assert [text(one) for one in found] == [
-        '{"payments": 0',
+    assert text(found[0]).startswith('{"payments": ') and '"of"' not in text(found[0])
+    assert [text(one) for one in found[1:]] == [
         UNMADE["outage"],
         '{"paid": true}',
         "{}",

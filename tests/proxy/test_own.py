@@ -164,7 +164,7 @@ def test_faults_are_numbered_over_all_turns_and_each_turn_has_its_error(tmp_path
     for earlier, later in itertools.pairwise(script.bodies):
         assert later["messages"][: len(earlier["messages"])] == earlier["messages"]
     said = [one["content"] for one in script.bodies[-1]["messages"] if one["role"] == "tool"]
-    assert said == [error, "true result", error, faults[0].answer]
+    assert said == [error, "true result", error, faults[0].answer("")]
 
 
 def test_a_turn_whose_row_cannot_be_put_passes_as_it_is(tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ from robustbench_tc.own.logs.importing import Imported
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.proxy.rewrite import offer
 from robustbench_tc.proxy.scenes import Scene
+from robustbench_tc.result_faults import Fault
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from .agents import Client
@@ -164,7 +165,7 @@ def test_faults_are_numbered_over_all_turns_and_each_turn_has_its_error(tmp_path
     for earlier, later in itertools.pairwise(script.bodies):
         assert later["messages"][: len(earlier["messages"])] == earlier["messages"]
     said = [one["content"] for one in script.bodies[-1]["messages"] if one["role"] == "tool"]
-    assert said == [error, "true result", error, faults[0].answer]
+    assert said == [error, "true result", error, faults[0].answer("")]
 
 
 def test_a_turn_whose_row_cannot_be_put_passes_as_it_is(tmp_path: Path) -> None:

@@ -89,11 +89,15 @@ _TWICE = re.compile(r"/v1/v1(?:/|$)")
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 
 
+_ERRORS = {403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
+"""Types of errors, in Anthropic's words; OpenAI's clients go by the status."""
+
+
 def refusal(said: str, status: int) -> web.Response:
-    """An error as OpenAI's API writes it."""
-    body = {
-        "error": {"message": f"rbtc proxy: {said}", "type": "rbtc_proxy_error", "param": None, "code": None}
-    }
+    """An error as OpenAI's API writes it, and Anthropic's too: one object is both."""
+    kind = _ERRORS.get(status, "invalid_request_error" if status < 500 else "api_error")
+    error = {"message": f"rbtc proxy: {said}", "type": kind, "param": None, "code": None}
+    body = {"type": "error", "error": error}
     return web.Response(status=status, body=dumps(body).encode(), content_type="application/json")
 
 
@@ -202,7 +206,7 @@ class Relay(ABC):
         found = _PATH.fullmatch(raw)
         twice = found is not None and _TWICE.match(found[2])
         if found is None or twice or _UP.search(raw):
-            what = "has /v1 twice" if twice else "is not below /v1"
+            what = "has /v1 twice (Anthropic's SDKs add it)" if twice else "is not below /v1"
             place = f"http://{request.host}"
             raise Refused(
                 f"the path {raw[:100]} {what}: the base URL is {place}/v1, or {place}/s/<case>.<repeat>/v1",

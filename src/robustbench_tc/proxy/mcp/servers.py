@@ -86,6 +86,8 @@ def read_servers(path: Path) -> dict[str, Server]:
     """The servers of a client's file, by name. Raises UserError for one that cannot be started or reached."""
     try:
         servers = msgspec.json.decode(read_bytes(path, "a client's servers"), type=File).mcpServers
+        if not servers:
+            raise ValueError("it names none")
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: no file with `mcpServers`: {error}") from None
     for name, one in servers.items():

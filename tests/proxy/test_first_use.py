@@ -120,9 +120,10 @@ def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
                     status == 502 and text == f"rbtc proxy: {gone} cannot be reached: is the server running?"
                 )
     assert said == [
-        "session client.0 begins",  # which the second attempt goes on with
+        "session client.0 begins",
         f"a request failed: {gone} cannot be reached: is the server running? (said once; the journal has "
         "all)",
+        "session client.1 begins",
     ]
 
 

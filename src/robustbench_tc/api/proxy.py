@@ -11,8 +11,10 @@ from ..option import Option, Tell, silent
 from . import options
 
 if TYPE_CHECKING:
-    from ..eval.inputs import Names
+    from ..eval.inputs import Dataset, Names
     from ..proxy.ground import Ground
+    from ..proxy.mcp.calls import Door
+    from ..proxy.plan import Plan
     from ..proxy.scored import Ran
     from ..proxy.summary import Summary
 
@@ -76,10 +78,9 @@ def proxy(
         raise UserError(f"there is no program {server[0]!r} here or on PATH")
     if server:
         from ..proxy.journal import door_id
-        from ..proxy.mcp.servers import opened
         from ..proxy.mcp.stdio import relayed
 
-        _, _, door = opened(plan, journal, tools=True, allow_writes=allow_writes, defend=defend, say=say)
+        _, _, door = _opened(plan, journal, tools=True, allow_writes=allow_writes, defend=defend, say=say)
         if code := relayed(door._replace(by=door_id(str(Path.cwd()), *server)), named, server):
             raise UserError(f"the MCP server ended with status {code}")
         return
@@ -137,7 +138,7 @@ def proxied(
     from ..proxy.door import Door
     from ..proxy.journal import door_id
     from ..proxy.mcp.http import Http
-    from ..proxy.mcp.servers import endpoints, opened, read_servers, write_wrapped
+    from ..proxy.mcp.servers import endpoints, read_servers, write_wrapped
     from ..proxy.relay import Endpoint, serving
 
     if bool(mcp_servers) != bool(write):
@@ -146,7 +147,7 @@ def proxied(
         )
     servers = read_servers(Path(mcp_servers)) if mcp_servers else {}
     kept = None if journal is None else Path(journal)
-    asked, data, called = opened(
+    asked, data, called = _opened(
         Path(plan),
         kept,
         model=upstream is not None,
@@ -187,6 +188,43 @@ def proxied(
         say(f"journal: {journal}; nothing but {upstream or mcp_url} is asked")
         yield address
     called.sessions.journal.close()
+
+
+def _opened(
+    path: Path,
+    journal: Path | None,
+    *,
+    model: bool = False,
+    tools: bool = False,
+    allow_writes: bool,
+    defend: "Names",
+    say: Tell,
+) -> tuple["Plan", "Dataset", "Door"]:
+    """The plan of a file as a door before the model carries it out, its dataset, and a door before tools.
+
+    Of an agent that has both, the model's door sees requests and replies, the others what a call does: faults
+    of calls are theirs, all else is its own. Raises UserError.
+    """
+    from msgspec.structs import replace
+
+    from ..proxy.journal import Journal
+    from ..proxy.mcp.calls import Door
+    from ..proxy.plan import check, planned
+    from ..proxy.scenes import Scenes
+    from ..proxy.sessions import Sessions
+
+    found, data = planned(path, allow_writes=allow_writes, defend=defend)
+    asked = called = found
+    if model and tools:
+        asked = replace(found, faults=())
+        called = replace(found, types=(), types_after=0, defend=(), bench=None)
+    if model:
+        check(asked, tools=False)
+    if tools:
+        check(called, tools=True)
+    scenes = Scenes(found, data.rows)
+    sessions = Sessions(Journal(journal, found, fingerprint=data.fingerprint()), say)
+    return asked, data, Door("", called, found.idle, scenes, sessions, data.results)
 
 
 def proxy_run(

@@ -238,8 +238,6 @@ class Handling:
             self.line.status, self.line.error = LEFT, "the agent left before its reply was whole"
             raise
         finally:  # aiohttp ends a stream after this
-            if self.line.status >= 400:
-                self.door.sessions.failed(self.session, self.body["messages"])
             self.door.note(self.request, self.line)
 
     # Asking

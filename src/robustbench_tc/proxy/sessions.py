@@ -51,7 +51,6 @@ class Sessions:
         """By name; None: of clients without one, the newest."""
         self._asked: dict[bytes, Session] = {}
         """By conversation as the model was asked it; the oldest first."""
-        self._failed: dict[bytes, Session] = {}
 
     def begin(self, by: str, name: Session | None) -> Run:
         """What a client that comes in by a door is in: what is under way, where it is new there."""
@@ -71,21 +70,13 @@ class Sessions:
         return (self._runs.get(None) or self.begin(by, None)).session
 
     def of(self, by: str, messages: Sequence[Chat]) -> Session:
-        """That of a conversation with a model: it goes on, or is asked again since it failed; else the
-        next."""
+        """That of a conversation with a model: one that goes on, else the next."""
         *before, whole = keys_of("", messages)
         known = (self._asked[key] for key in reversed(before) if key in self._asked)
-        session = self._failed.pop(whole, None) or next(known, None)
+        session = next(known, None)
         if session is None and self._asked and any(one.get("role") == "assistant" for one in messages):
             session = next(reversed(self._asked.values()))  # an agent that words its history anew
         self._asked[whole] = session = session or self._new(by)
         if len(self._asked) > MOST_CONVERSATIONS:
             del self._asked[next(iter(self._asked))]
         return session
-
-    def failed(self, session: Session, messages: Sequence[Chat]) -> None:
-        """A conversation has no answer: whoever asks it again is the same client."""
-        *_, whole = keys_of("", messages)
-        if len(self._failed) > MOST_CONVERSATIONS:
-            self._failed.clear()
-        self._failed[whole] = session

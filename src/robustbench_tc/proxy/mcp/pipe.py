@@ -25,8 +25,7 @@ def said(connection: http.client.HTTPConnection) -> None:
 
 def main(address: str) -> None:
     """Until the door has said all, or the client has left."""
-    for sign in (signal.SIGINT, signal.SIGPIPE):
-        signal.signal(sign, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
     try:

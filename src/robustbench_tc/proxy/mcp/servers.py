@@ -15,53 +15,19 @@ from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
-from msgspec.structs import replace
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.inputs import Dataset, Names
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.option import Tell
 from robustbench_tc.own.files import read_bytes
 from robustbench_tc.schema import Json
 
-from ..journal import KEY_LIKE, Journal, Secrets
-from ..plan import Plan, Refused, check, planned
+from ..journal import KEY_LIKE, Secrets
+from ..plan import Refused
 from ..relay import TOKEN, Endpoint, session_of
-from ..scenes import Scenes
-from ..sessions import Sessions
 from . import pipe
 from .calls import Door
 from .http import Http
 from .stdio import Stdio
-
-
-def opened(
-    path: Path,
-    journal: Path | None,
-    *,
-    model: bool = False,
-    tools: bool = False,
-    allow_writes: bool,
-    defend: Names,
-    say: Tell,
-) -> tuple[Plan, Dataset, Door]:
-    """The plan of a file as a door before the model carries it out, its dataset, and a door before tools.
-
-    Of an agent that has both, the model's door sees requests and replies, the others what a call does: faults
-    of calls are theirs, all else is its own. Raises UserError.
-    """
-    found, data = planned(path, allow_writes=allow_writes, defend=defend)
-    asked = called = found
-    if model and tools:
-        asked = replace(found, faults=())
-        called = replace(found, types=(), types_after=0, defend=(), bench=None)
-    if model:
-        check(asked, tools=False)
-    if tools:
-        check(called, tools=True)
-    scenes = Scenes(found, data.rows)
-    sessions = Sessions(Journal(journal, found, fingerprint=data.fingerprint()), say)
-    return asked, data, Door("", called, found.idle, scenes, sessions, data.results)
 
 
 class Server(msgspec.Struct):

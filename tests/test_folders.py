@@ -180,7 +180,7 @@ audit --training, audit --benchmark, audit --sources, audit --rlla,
 train check --model-dir, data amend --answers, data amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy --plan, proxy explain journal,
+gate run, lint files, proxy --plan, proxy explain plan,
 build --cases, compare --log-key, report --log-key
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""

@@ -11,7 +11,8 @@ from robustbench_tc.eval.defend.rows import HINT, RULE, mark
 from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.plan import Plan
+from robustbench_tc.result_faults import Fault
 
 from ..refusals import refuses
 from .scripted import chat_reply

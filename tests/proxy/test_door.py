@@ -14,8 +14,9 @@ import pytest
 
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
+from robustbench_tc.result_faults import Fault
 from robustbench_tc.taxonomy import injected_error
 
 from .agents import Client, assembled
@@ -368,3 +369,50 @@ def test_an_agent_that_shows_its_tools_otherwise_meets_the_same_distractor() -> 
             client.post("case.0", {"messages": ASKED, "tools": tools})
     for body in script.bodies:
         assert "refund_Budget" in {one["function"]["name"] for one in body["tools"]}
+
+
+def test_results_of_running_systems(tmp_path: Path) -> None:
+    faults = (
+        Fault(kind="truncated", at=(1,)),
+        Fault(kind="latency", at=(2,), seconds=0.3),
+        Fault(kind="empty_result", rate=1.0, arguments={"id": "7"}),
+    )
+    script = Script(chat_reply([CHEAP, GET]), chat_reply([PAY]), chat_reply([GET]), chat_reply([], "Done."))
+    plan = Plan(types=("CD",), seed=1, faults=faults, allow_writes=True)
+    with door(script, plan, tmp_path / "j") as (client, _):
+        talk = [*ASKED]
+        for _ in range(3):
+            message = ask(client, talk)["choices"][0]["message"]
+            talk += [message, *results(message, '{"ok": true}')]
+        began = time.monotonic()
+        ask(client, talk)
+        assert time.monotonic() - began < 0.3  # the second call's result was waited for once
+    said = [one["content"] for one in script.bodies[3]["messages"] if one["role"] == "tool"]
+    # The distractor's call counts for none of them.
+    assert said == ['{"ok":', '{"status":"ok"}', '{"ok": true}', "{}"]
+    met = [(one.kind, one.seconds) for line in journal.read(tmp_path / "j") for one in line.replaced]
+    assert met == [("truncated", 0.0), ("latency", 0.3), ("empty_result", 0.0)]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_dropped_tool_is_offered_no_more(stream: bool) -> None:
+    script = Script(chat_reply([GET]), chat_reply([GET, PAY]), chat_reply([], "Done."))
+    plan = Plan(faults=(Fault(kind="dropped_tool", at=(2,), tools=("get_order",)),))
+    with door(script, plan) as (client, _):
+        first = ask(client, ASKED, stream=stream)["choices"][0]["message"]
+        talk = [*ASKED, first, *results(first)]
+        second = ask(client, talk, stream=stream)["choices"][0]["message"]
+        assert calls(first) == [GET] and calls(second) == [PAY]
+        ask(client, [*talk, second, *results(second)], stream=stream)
+    offered = [[one["function"]["name"] for one in body["tools"]] for body in script.bodies]
+    assert offered == [["get_order", "refund"], ["refund"], ["refund"]]
+    said = [one["content"] for one in script.bodies[2]["messages"] if one["role"] == "tool"]
+    assert said == ["true result", "true result", '{"error": "there is no tool get_order"}']
+
+
+def test_a_fault_for_a_tool_that_no_list_has_is_an_error() -> None:
+    plan = Plan(faults=(Fault(kind="transient_timeout", at=(1,), tools=("get_ordr",)),))
+    with door(Script(chat_reply([], "Hi")), plan) as (client, server):
+        status, said = client.post("case.0", {"messages": ASKED, "tools": TOOLS})
+        assert status == 400 and b"unknown tool 'get_ordr': did you mean get_order?" in said
+        assert not server.seen

@@ -15,8 +15,9 @@ from robustbench_tc.api import proxied
 from robustbench_tc.errors import UserError
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
+from robustbench_tc.result_faults import Fault
 
 from ..conftest import Done
 from . import test_responses as responses
@@ -84,7 +85,7 @@ def test_a_case_that_is_not_there_is_said_to_the_user(tmp_path: Path) -> None:
 
 def test_requests_of_another_api_pass_and_are_noted(tmp_path: Path) -> None:
     with first(lambda seen: Answer(), Plan(bench="own", types=("CD",)), tmp_path) as (url, said):
-        for path in ("/messages", "/completions", "/embeddings", "/models"):
+        for path in ("/messages/batches", "/completions", "/embeddings", "/models"):
             assert send(f"{url}/s/refund-17.0/v1{path}", BODY).body == b"{}"
     assert [one.skipped for one in journal.read(tmp_path / "j")] == ["path_is_not_perturbed"] * 2
     assert len(said) == 1 and "path is not perturbed" in said[0]

@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.proxy.ground import KINDS, kind_of
-from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, Session, parse_plan, read_plan
+from robustbench_tc.proxy.plan import Plan, Session, parse_plan, read_plan
+from robustbench_tc.result_faults import FAULT_KINDS, Fault
 
 from ..refusals import refuses
 
@@ -127,7 +128,7 @@ def test_a_plan_of_a_log_of_a_plan_is_the_plan(tmp_path: Path, share: float) -> 
     lines = []
     for number in range(300):
         met = [plan.met(Session(f"s{number}", 0), call, "get") for call in range(1, 4)]
-        lines.append(conversation(number, *("ok" if one is None else one.answer for one in met)))
+        lines.append(conversation(number, *("ok" if one is None else one.answer("ok") for one in met)))
     found = api.ground([written(tmp_path / "l.jsonl", *lines)])
     (fault,) = found.faults
     assert fault.low <= share <= fault.high

@@ -14,10 +14,11 @@ from robustbench_tc.eval import wire
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.proxy.rewrite import offer
 from robustbench_tc.proxy.scenes import Scene
+from robustbench_tc.result_faults import Fault
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from .agents import Client

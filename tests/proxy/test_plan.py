@@ -5,19 +5,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from robustbench_tc import api, shown as shown_as
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.journal import NONE, Exchange, Journal
-from robustbench_tc.proxy.plan import (
-    FAULT_KINDS,
-    Fault,
-    Plan,
-    Refused,
-    Session,
-    parse,
-    parse_plan,
-    read_plan,
-)
+from robustbench_tc.proxy.plan import Plan, Refused, Session, parse, parse_plan, read_plan
+from robustbench_tc.result_faults import FAULT_KINDS, Fault
 
 from ..refusals import refuses
 
@@ -99,6 +92,16 @@ def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -
             f"version: 1\nfaults:\n- {{kind: silent_no_op, at: [1], text: {'x' * 4_001}}}",
             "of length <= 4000",
         ),
+        ("version: 1\nfaults:\n- {kind: latency, at: [1]}", "'seconds' is what the fault latency needs"),
+        ("version: 1\nfaults:\n- {kind: outage, at: [1], seconds: 2}", "'seconds' is what the fault latency"),
+        (
+            "version: 1\nfaults:\n- {kind: latency, at: [1], seconds: [2]}",
+            "Expected `array` of length >= 2",
+        ),
+        ("version: 1\nfaults:\n- {kind: latency, at: [1], seconds: 601}", "Expected `float` <= 600"),
+        ("version: 1\nfaults:\n- {kind: truncated, at: [1], text: x}", "takes no 'text'"),
+        ("version: 1\nfaults:\n- {kind: dropped_tool, rate: 1, tools: [get]}", "needs 'at' and 'tools'"),
+        ("version: 1\nfaults:\n- {kind: outage, at: [1], calls: 0}", "p:3: Expected `int` >= 1"),
         ("version: 1\ntypes_after: -1", "p:2: Expected `int` >= 0"),
         ("version: 1\nallow_writes: sure", "p:2: Expected `bool`, got `str` - at `$.allow_writes`"),
         ("version: 1\nread_only: get", "p:2: Expected `array`, got `str` - at `$.read_only`"),
@@ -133,7 +136,7 @@ def test_a_fault_may_have_words_of_its_own() -> None:
     (fault,) = parse_plan(
         b"{version: 1, faults: [{kind: transient_timeout, at: [1], text: Gone.}]}", "p"
     ).faults
-    assert fault.answer == "Gone."
+    assert fault.answer("ok") == "Gone."
 
 
 def test_a_bench_is_looked_for_beside_the_plan(tmp_path: Path) -> None:
@@ -222,3 +225,50 @@ def test_a_full_journal_takes_no_more_lines(tmp_path: Path, monkeypatch: pytest.
     assert [one.number for one in journal.read(tmp_path / "j")] == [1, 2, 3]
     assert (tmp_path / "j").stat().st_size <= most
     refuses("choose another --journal", Journal, tmp_path)
+
+
+def test_an_outage_lasts_and_a_dropped_tool_stays_away() -> None:
+    plan = Plan(
+        faults=(
+            Fault(kind="outage", at=(3,), calls=2),
+            Fault(kind="dropped_tool", at=(5,), tools=("pay",)),
+            Fault(kind="truncated", rate=1.0, tools=("find",), arguments={"id": 7}),
+        )
+    )
+    found = [one and one.kind for one in decide(plan, Session("case", 0), ["get"] * 6)]
+    assert found == [None, None, "outage", "outage", None, None]
+    assert [plan.gone(made) for made in (0, 3, 4, 90_000)] == [set(), set(), {"pay"}, {"pay"}]
+    for arguments, kind in (({"id": 7, "more": []}, "truncated"), ({"id": 8}, None), ({}, None)):
+        met = plan.met(Session("case", 0), 1, "find", arguments)
+        assert (met and met.kind) == kind
+    # Bursts: with a rate, each that begins lasts as long.
+    flaky = Plan(faults=(Fault(kind="outage", rate=0.1, calls=3),))
+    hits = [one is not None for one in decide(flaky, Session("case", 0), ["get"] * 200)]
+    runs = [len(run) for run in "".join("x" if hit else " " for hit in hits).split()]
+    assert runs and min(runs[:-1]) >= 3
+
+
+def test_latency_is_drawn_within_its_bounds_and_drawn_again_the_same() -> None:
+    plan = Plan(seed=4, faults=(Fault(kind="latency", rate=1.0, seconds=(1.0, 5.0)),))
+    drawn = [[one.waits for one in decide(plan, Session("case", 0), ["get"] * 50) if one] for _ in range(2)]
+    assert drawn[0] == drawn[1] and len(set(drawn[0])) > 40
+    assert all(1 <= seconds <= 5 for seconds in drawn[0])
+
+
+def test_explain_tells_what_a_door_does(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(
+        "version: 1\ntypes: [clean, transient_timeout]\nfaults:\n"
+        "- {kind: latency, rate: 0.5, seconds: [1, 2], tools: [get]}\n- {kind: outage, at: [2], calls: 2}\n"
+    )
+    found = api.explain_plan(file, session="a.1", calls=6)
+    assert (found.type, found.answered) == ("transient_timeout", 1)
+    plan, session = read_plan(file), Session("a", 1)
+    for call in range(1, 7):
+        first = next((one.fault for one in found.meetings if one.call == call), None)
+        assert first == plan.met(session, call, "get")
+    shown = shown_as.plain(found.shown())
+    assert "session a.1: type transient_timeout" in shown and "outage" in shown
+    refuses("--session", api.explain_plan, file, session="a")
+    file.write_text("version: 1\n")
+    assert "none of the first 20 calls" in shown_as.plain(api.explain_plan(file).shown())

@@ -13,8 +13,9 @@ import pytest
 
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Fault, Plan
+from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
+from robustbench_tc.result_faults import Fault
 from robustbench_tc.taxonomy import injected_error
 
 from . import test_responses as items

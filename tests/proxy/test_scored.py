@@ -235,7 +235,7 @@ def test_a_journal_without_cases_names_what_can_be_read(rbtc: Callable[..., Done
     done = rbtc("score", path)
     assert done.code == 1 and done.err == (
         f"rbtc: {path} cannot be scored: its plan names no dataset (`bench:`), so nothing says which "
-        f"calls are right; `rbtc proxy explain {path}` shows its calls, errors and recoveries\n"
+        f"calls are right; `rbtc summary {path}` shows its calls, errors and recoveries\n"
     )
     done = rbtc("proxy", "explain", path)
     assert done.code == 0 and "1 sessions, 2 exchanges, 1 calls" in done.out

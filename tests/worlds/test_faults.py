@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.result_faults import OVERSIZED, RESULT_FAULTS, UNMADE
 from robustbench_tc.schema import At, Fault, LiveTool, Step
 from robustbench_tc.worlds.faults import FaultedWorld, replaced
 from robustbench_tc.worlds.fit import failed, wrong_type
@@ -268,3 +269,24 @@ def test_every_kind_can_be_met(kind: Any) -> None:
     fault = Fault(At(call=1), kind, path=("coins",), value=9, tool="whisper", text="!")
     steps, _ = play(fault, [ADD, COUNT])
     assert any(step.met for step in steps) == (kind != "strict_types")  # these calls have the right types
+
+
+def test_faults_of_running_systems_change_results_or_refuse_calls() -> None:
+    for kind, made in RESULT_FAULTS.items():
+        (step, then), state = play(Fault(At(write=1), kind), [ADD, ADD])  # type: ignore[arg-type]
+        assert (step.text, step.true_text, step.executed) == (made(NORMAL), NORMAL, 1)
+        assert not then.met and len(state["receipts"]) == 2
+    steps, state = play(Fault(At(call=2), "outage", 2), [COUNT, ADD, COUNT, ADD])
+    assert [step.text == UNMADE["outage"] for step in steps] == [False, True, True, False]
+    assert len(state["receipts"]) == 1
+    steps, _ = play(Fault(At(tool="add_*", nth=2), "dropped_tool", "always"), [ADD, ADD, COUNT, ADD])
+    assert [step.text == UNMADE["dropped_tool"] for step in steps] == [False, True, False, True]
+
+
+def test_results_are_cut_emptied_and_repeated_whatever_they_are() -> None:
+    for result in ("", "x", "[1, 2]", ' {"a": 1}', "é" * 99_999):
+        assert result.startswith(RESULT_FAULTS["truncated"](result))
+        assert RESULT_FAULTS["empty_result"](result) in ("", "[]", "{}")
+        long = RESULT_FAULTS["oversized"](result)
+        assert long.startswith(result) and OVERSIZED < len(long) <= OVERSIZED + len(result) + 2
+    assert RESULT_FAULTS["empty_result"]("[1, 2]") == "[]"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         list_verifiers,
     )
     from .own import draft_cases, import_cases, init, lint, review_cases
-    from .proxy import ground, proxied, proxy_run, summarise_journal
+    from .proxy import explain_plan, ground, proxied, proxy_run
     from .releasing import amend, publish, release
     from .reporting import failures, report, summary
     from .scoring import Scored, score, sql
@@ -60,6 +60,7 @@ __all__ = [
     "diff",
     "draft_cases",
     "evaluate",
+    "explain_plan",
     "export",
     "failures",
     "fetch",
@@ -88,7 +89,6 @@ __all__ = [
     "show",
     "sql",
     "submit",
-    "summarise_journal",
     "summary",
     "train_check",
     "verify",
@@ -106,7 +106,7 @@ _HOMES = {
     ".leaderboard": "serve submit",
     ".listing": "list_defences list_lm_eval list_models list_sources list_types list_verifiers",
     ".own": "draft_cases import_cases init lint review_cases",
-    ".proxy": "ground proxied proxy_run summarise_journal",
+    ".proxy": "ground proxied proxy_run explain_plan",
     ".releasing": "amend publish release",
     ".scoring": "Scored score sql",
     ".showing": "show",

@@ -233,6 +233,7 @@ RLLA = Option(
     typed=Path | None,
 )
 RUN = Option(help="A run folder.", typed=Path)
+RUN_OR_JOURNAL = Option(name="run|journal", help="A run folder, or the journal of `rbtc proxy`.", typed=Path)
 SAMPLES = Option(
     help="At most so many samples, each with all its rows, drawn by source.", panel=ROWS, at_least=1
 )

@@ -12,11 +12,11 @@ from . import options
 
 if TYPE_CHECKING:
     from ..eval.inputs import Dataset, Names
+    from ..proxy.explain import Explained
     from ..proxy.ground import Ground
     from ..proxy.mcp.calls import Door
     from ..proxy.plan import Plan
     from ..proxy.scored import Ran
-    from ..proxy.summary import Summary
 
 
 def proxy(
@@ -244,8 +244,9 @@ def proxy_run(
 ) -> "Ran":
     """Run a program that owns its loop once for each row behind the LLM door, and score what it did.
 
-    The clean request is on its standard input, OPENAI_BASE_URL in its environment holds the session. Run the
-    same command again to go on where it was stopped: sessions that the journal has are not run again.
+    The clean request is on its standard input, OPENAI_BASE_URL and ANTHROPIC_BASE_URL in its environment hold
+    the session. Run the same command again to go on where it was stopped: sessions that the journal has are
+    not run again.
 
     Example: rbtc proxy run bench --command "python agent.py --loop" --upstream http://127.0.0.1:8000/v1
 
@@ -288,23 +289,28 @@ def proxy_run(
     return scored.Ran(before, failures, run)
 
 
-def summarise_journal(
-    journal: Annotated[str | Path, Option(help="What `rbtc proxy` wrote.", typed=Path)],
-) -> "Summary":
-    """Print calls, errors and faults of a door's journal, and what the agent did after each fault.
+def explain_plan(
+    plan: Annotated[str | Path, Option(help="The plan of a door, a YAML file.", typed=Path)],
+    *,
+    session: Annotated[str, Option(help="The session, <case>.<repeat>.")] = "case.0",
+    calls: Annotated[int, Option(help="How many calls to look at.", at_least=1)] = 20,
+) -> "Explained":
+    """Print what each call of a session will meet behind a door with this plan. Nobody is asked.
 
-    It needs no dataset. Verdicts are made by `rbtc score JOURNAL`.
+    Example: rbtc proxy explain plan.yaml --session refund-17.0
 
-    Example: rbtc proxy explain journal.jsonl
+    Raises UserError for a plan or a session that is none.
 
-    Raises UserError for what is no journal.
-
-    >>> summarise_journal("journal.jsonl").faults  # doctest: +SKIP
+    >>> explain_plan("plan.yaml").meetings  # doctest: +SKIP
     """
-    from ..proxy.journal import read
-    from ..proxy.summary import summary
+    from ..proxy.explain import explained
+    from ..proxy.plan import Refused, parse, planned
 
-    return summary(read(Path(journal)))
+    found, _ = planned(Path(plan))
+    try:
+        return explained(found, parse(session), calls)
+    except Refused as error:
+        raise UserError(f"--session: {error}") from None
 
 
 def ground(logs: Sequence[str | Path], out: str | Path | None = None, *, progress: Tell = silent) -> "Ground":

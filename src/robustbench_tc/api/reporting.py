@@ -12,31 +12,39 @@ if TYPE_CHECKING:
     from ..eval.report.content import Report
     from ..eval.stats.failures import Listing
     from ..eval.stats.screen import Screen
+    from ..proxy.summary import Summary
 
 
 def summary(
-    run: Annotated["str | Path", options.RUN],
+    run: Annotated["str | Path", options.RUN_OR_JOURNAL],
     *,
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     full: Annotated[bool, options.FULL] = False,
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
-) -> "Screen":
+) -> "Screen | Summary":
     """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
 
-    Of a run under way it is what the answers so far say; nothing is written into its folder.
+    Of a run under way it is what the answers so far say; nothing is written into its folder. Of a door's
+    journal it is calls, errors and faults, and what the agent did after each fault.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
     Example: rbtc summary runs/qwen3-8b-fc --full
+    Example: rbtc summary journal.jsonl
 
-    Raises UserError for a run that is not scored or lacks answers.
+    Raises UserError for a file that is no journal, and for a run that is not scored or lacks answers.
 
     >>> summary("runs/mine").overview.answer.sentence  # doctest: +SKIP
     """
     from ..eval.record import open_run
     from ..eval.stats.screen import screen, screen_so_far
 
+    if Path(run).is_file():
+        from ..proxy.journal import read
+        from ..proxy.summary import summary as of_journal
+
+        return of_journal(read(Path(run)))
     folder = open_run(Path(run))
     if folder.under_way:
         return screen_so_far(folder, subset=subset, full=full, worlds=worlds, world_python=world_python)

@@ -48,10 +48,7 @@ class Scored(NamedTuple):
 
 
 def score(
-    run: Annotated[
-        str | Path,
-        Option(name="run|journal", help="A run folder, or the journal of `rbtc proxy`.", typed=Path),
-    ],
+    run: Annotated[str | Path, options.RUN_OR_JOURNAL],
     *,
     dataset: Annotated[str | Path | None, options.DATASET] = None,
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),

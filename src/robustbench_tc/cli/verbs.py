@@ -16,7 +16,7 @@ from ..api.listing import (
     list_verifiers,
 )
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
-from ..api.proxy import proxy, proxy_run, summarise_journal
+from ..api.proxy import explain_plan, proxy, proxy_run
 from ..api.releasing import amend, publish, release
 from ..api.reporting import failures, report, summary
 from ..api.scoring import score, sql
@@ -111,7 +111,7 @@ EVALUATE = (
         as_json=False,
         kept="{journal} is whole, run the same command again",
     ),
-    Verb(name="proxy explain", function=summarise_journal, panel="Evaluate"),
+    Verb(name="proxy explain", function=explain_plan, panel="Evaluate"),
 )
 """eval, score, import, export, proxy …."""
 

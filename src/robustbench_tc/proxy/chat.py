@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from robustbench_tc.result_faults import Fault
 from robustbench_tc.schema import Json
 
 from . import rewrite
 from .journal import Called, Kept, Replaced, kept_lines
-from .plan import Fault, Plan, Session
-from .rewrite import Chat, NotTheCase, Offer, offer
+from .plan import Plan, Session
+from .rewrite import Chat, Meant, NotTheCase, Offer, offer, text_of
 from .scenes import Scene, inside, of_turn
 
 MOST_BYTES = 2**27
@@ -64,8 +65,20 @@ def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[by
     digest = hashlib.sha256(session.encode())
     yield digest.digest()
     for message in messages:
-        digest.update(b"\n" + json.dumps(message, sort_keys=True).encode())
+        lasting = json.loads(json.dumps(message), object_hook=_lasting)
+        digest.update(b"\n" + json.dumps(lasting, sort_keys=True).encode())
         yield digest.digest()
+
+
+def _lasting(found: Chat) -> Json:
+    """What stays of an object when its message is sent again: agents move cache marks about, and write a text
+    as a block where one belongs to it."""
+    kept = {name: value for name, value in found.items() if name != "cache_control" and name[:1] != "_"}
+    if kept.keys() == {"type", "text"}:
+        return kept["text"]
+    if isinstance(content := kept.get("content"), list) and len(content) == 1:
+        kept["content"] = content[0]
+    return kept
 
 
 @dataclass
@@ -79,8 +92,8 @@ class Conversation:
     """Of the conversation as the agent sent it."""
     scene: Scene
     offer: Offer
-    before: Sequence[str] = ()
-    """The tools that were called in earlier turns."""
+    before: int = 0
+    """How many of the agent's own tools were called in earlier turns."""
     refused: frozenset[int] = frozenset()
     """Places of replies that a defence answered, and asked on: their calls are none of the agent's."""
 
@@ -90,17 +103,18 @@ class Conversation:
         return sum(map(bool, self._calls()))
 
     @property
-    def called(self) -> list[str]:
-        """The tools of all its calls, by the agent's names where it has one."""
-        return [*self.before, *(self._own(call) or call["name"] for calls in self._calls() for call in calls)]
+    def called(self) -> int:
+        """How many of the agent's own tools were called in all."""
+        calls = (self._meant(call) for one in self._calls() for call in one)
+        return self.before + sum(meant.own is not None for meant in calls)
 
     def _calls(self) -> list[list[Called]]:
         """The calls of each message of the turn."""
         turn = enumerate(self.messages[self.start :], self.start)
         return [[] if place in self.refused else calls_of(message) for place, message in turn]
 
-    def _own(self, call: Called) -> str | None:
-        return self.offer.meant(call["name"], call["arguments"]).own
+    def _meant(self, call: Called) -> Meant:
+        return self.offer.meant(call["name"], call["arguments"])
 
     def faulted(self, plan: Plan, session: Session) -> tuple[list[Chat], list[Replaced], list[Replaced]]:
         """The messages with faults in place of results; which results of the last calls were replaced, and
@@ -108,7 +122,7 @@ class Conversation:
         out, turn = list(self.messages), self.turn
         replaced: list[Replaced] = []
         spared: list[Replaced] = []
-        number, batch = len(self.before), 0
+        number, batch = self.before, 0
         waiting: dict[str, tuple[Called, str | None, Fault | None]] = {}
         """Of the last calls: the agent's name of the tool, and what the result meets."""
         turns = enumerate(zip(self.messages[self.start :], self._calls(), strict=True), self.start)
@@ -116,22 +130,32 @@ class Conversation:
             if calls or place in self.refused:
                 batch, waiting = batch + bool(calls), {}
             for call in calls:
-                own, number = self._own(call), number + 1
-                fault = self.scene.met(plan, session, batch, number, own or call["name"])
-                waiting.setdefault(call["id"], (call, own, fault))
+                meant = self._meant(call)
+                number += meant.own is not None
+                fault = self.scene.met(plan, session, batch, number, meant[:2])
+                waiting.setdefault(call["id"], (call, meant.own, fault))
             if message.get("role") != "tool" or str(message.get("tool_call_id")) not in waiting:
                 continue
             call, own, fault = waiting[str(message["tool_call_id"])]
-            spares = own is not None and not plan.may_replace(own)
-            text = message.get("content") if fault is None or spares else fault.answer
-            if isinstance(text, str):
-                injected = fault is not None and not spares
-                out[place] = {**message, "content": self.scene.told(text, injected=injected)}
+            held_up = fault is not None and fault.kind == "latency"
+            spares = own is not None and not held_up and not plan.may_replace(own)
+            text = told = text_of(message.get("content"))
+            if fault is not None and not spares:
+                told = fault.answer(text or "")
+            if told is not None:
+                told = self.scene.told(told, injected=told is not text)
+                out[place] = message if told == text else {**message, "content": told}
             if fault is None:
                 continue
             if batch == turn:
                 label = "no_effect" if own is None else "after_effect"
-                met = Replaced(call=call["id"], tool=own or call["name"], kind=fault.kind, label=label)
+                met = Replaced(
+                    call=call["id"],
+                    tool=own or call["name"],
+                    kind=fault.kind,
+                    label=label,
+                    seconds=fault.waits,
+                )
                 (spared if spares else replaced).append(met)
         return out, replaced, spared
 
@@ -163,7 +187,7 @@ def conversation(
     keys = list(keys_of(f"{session} {scenes[0].code}", messages))
     begin = 0
     past: list[Chat] = []
-    before: list[str] = []
+    before = 0
     refused = frozenset[int]()
     for number, scene in enumerate(scenes):
         try:
@@ -208,7 +232,7 @@ def _followed(
             continue
         refused |= {len(found) + place for place in kept.refused}
         found += kept.before
-        same = kept.reply is not None and [call["id"] for call in calls_of(message)] == kept.calls
+        same = [call["id"] for call in calls_of(message)] == kept.calls
         found.append(dict(kept.reply) if same else _named(message, offered))
         waiting = kept.answers if same else []
     return [*found, *waiting], refused
@@ -279,6 +303,5 @@ def kept_of(asked: Conversation, began: int, last: Split) -> Kept | None:
     before = asked.messages[began:]
     if not before and not last.changed:
         return None
-    reply = last.reply if last.changed else None
     refused = sorted(place - began for place in asked.refused if place >= began)
-    return Kept(before, reply, list(last.sent), last.answers, refused)
+    return Kept(before, last.reply, list(last.sent), last.answers, refused)

@@ -24,8 +24,9 @@ from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
 from . import chat, rewrite
+from .anthropic import MESSAGES, Messages, MessagesStream
 from .chat import Held, Split
-from .dialects import ChatCompletions, ChatStream, Responses, ResponsesStream, Said
+from .dialects import ChatCompletions, ChatStream, Said
 from .journal import LEFT, Called, Exchange, Journal, door_id
 from .plan import Plan, Refused, Session, check, parse
 from .relay import (
@@ -41,17 +42,23 @@ from .relay import (
     secrets_of,
     session_of,
 )
+from .responses import RESPONSES, Responses, ResponsesStream
 from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, offer, text_of, tools_of
 from .scenes import TOOLS_UNREAD, Scene, Scenes, loaded
 from .sessions import Sessions
 from .sse import END, MOST, Parts, event_data, event_of
 
-Dialect: TypeAlias = ChatCompletions | Responses
+Dialect: TypeAlias = ChatCompletions | Responses | Messages
+Stream: TypeAlias = ChatStream | ResponsesStream | MessagesStream
 
-DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
+DIALECTS: dict[str, Dialect] = {
+    "/chat/completions": ChatCompletions(),
+    "/responses": RESPONSES,
+    "/messages": MESSAGES,
+}
 """What a plan is carried out in, by its path; anything else passes as it came."""
 
-OTHER_APIS = frozenset({"/completions", "/messages"})
+OTHER_APIS = frozenset({"/completions", "/messages/batches"})
 """Where models are asked, too; those requests pass as they came, and the journal says so."""
 
 
@@ -102,7 +109,7 @@ class Door(Relay):
         session = session_of(name, self.plan, "base URL …/s/<case>.<repeat>/v1")
         if dialect is None:  # a model is asked, and nothing happens to it
             session = session or self.session_of(())
-            code = self.scenes.code(session)
+            code = self.plan.type_of(session)
             self.note(request, Exchange.of(session, type=code, skipped="path_is_not_perturbed"))
             return await self.passed_on(request, path, body)
         return await Handling(self, dialect, request, session, path, body).run()
@@ -146,6 +153,9 @@ class Door(Relay):
             tools = rewrite.tools_of(body.get("tools") or ())
         except ValueError:
             reason, tools = TOOLS_UNREAD, ()
+        self.scenes.listed(tool.name for tool in tools)
+        if tools and self.scenes.stray is not None:
+            raise Refused(self.scenes.stray)
         scenes = [self.scenes.of(session, rewrite.texts(body["messages"]), tools, reason)]
         if reason is None:
             scenes += self.scenes.later(session)
@@ -201,6 +211,8 @@ class Handling:
         except NotTheCase as error:
             self.asked = asked_of(door.scenes_of(self.session, self.body, str(error)))
         self.scene, self.began = self.asked.scene, len(self.asked.messages)
+        self.offer = self.asked.offer.without(door.plan.gone(self.asked.called))
+        """What the model is offered now; of what it has called before, the conversation has its own."""
         line.type, line.row, line.skipped = self.scene.code, self.scene.put, self.scene.skipped
         line.turn = self.asked.turn
         self._defence = self._asking()
@@ -208,11 +220,8 @@ class Handling:
     def _asking(self) -> defences.Asking | None:
         """The defences at work, where one of them may answer the reply and ask on; else None."""
         chain = self.scene.defences
-        asks = [one.code for one in chain if one.requests]
-        if not asks or self.scene.skipped == TOOLS_UNREAD:
+        if not any(one.requests for one in chain) or self.scene.skipped == TOOLS_UNREAD:
             return None
-        if isinstance(self.dialect, Responses) and self.body.get("stream") is True:
-            raise Refused(f"--defend {asks[0]} looks at whole replies: ask without 'stream' here")
         # Each sees the tools as those before it leave them.
         offered = offer(self.body.get("tools") or (), self.scene._replace(defences=()))
         row = replace(
@@ -242,12 +251,14 @@ class Handling:
 
     # Asking
 
-    def _asked(self) -> bytes:
-        """The request as the model gets it."""
+    async def _asked(self) -> bytes:
+        """The request as the model gets it, when it gets it."""
         messages, replaced, spared = self.asked.faulted(self.door.plan, self.session)
-        self.line.replaced += [one for one in replaced if one not in self.line.replaced]
+        new = [one for one in replaced if one not in self.line.replaced]
+        self.line.replaced += new
+        await asyncio.sleep(max((one.seconds for one in new), default=0.0))
         self.line.spared += [one for one in spared if one not in self.line.spared]
-        offered = self.asked.offer
+        offered = self.offer
         body = {**self.body, "messages": messages}
         if offered.entries or self.body.get("tools") is not None:
             body["tools"] = offered.entries
@@ -260,7 +271,7 @@ class Handling:
     async def _ask(self) -> ClientResponse:
         headers = passed(self.request.headers, OURS)
         headers["Accept-Encoding"] = "identity"
-        found = await self.door.ask("POST", self.path, headers, self._asked())
+        found = await self.door.ask("POST", self.path, headers, await self._asked())
         if found.headers.get("Content-Encoding", "identity") != "identity":
             found.close()
             raise UpstreamError("the server compresses its replies although it was asked not to")
@@ -270,14 +281,14 @@ class Handling:
 
     async def _reply(self) -> web.StreamResponse:
         """The reply, whole or in pieces, as the server sends it."""
-        if not self.asked.offer.is_plain or self._defence is not None:
+        if not self.offer.is_plain or self._defence is not None:
             return await self._rewritten()
         kept = bytearray()  # as it is, read all the same for the journal
-        reply = await self.door.passed_on(self.request, self.path, self._asked(), kept)
+        reply = await self.door.passed_on(self.request, self.path, await self._asked(), kept)
         self.line.error = error_of(loaded(kept)) or None
         said = self.dialect.said(loaded(kept))
         if said is None:
-            stream = self.dialect.stream(self.asked.offer)
+            stream = self.dialect.stream()
             for event in END.split(kept):
                 list(stream.feed(loaded(event_data(event))))
             said = stream.said()
@@ -290,7 +301,7 @@ class Handling:
         out: web.StreamResponse | None = None
         body = b""
         split: Split | None = None
-        stream = self.dialect.stream(self.asked.offer)
+        stream = self.dialect.stream()
         try:
             for again in range(ASKED_AGAIN + 1):
                 found = await self._ask()
@@ -343,9 +354,7 @@ class Handling:
             parsed["usage"] = {**parsed["usage"], **self.usage}
         return web.Response(headers=headers, body=json.dumps(parsed).encode())
 
-    async def _pieces(
-        self, found: ClientResponse, stream: ChatStream | ResponsesStream, out: web.StreamResponse
-    ) -> None:
+    async def _pieces(self, found: ClientResponse, stream: Stream, out: web.StreamResponse) -> None:
         """Passes on what of a reply goes out before its end; an event that is not changed as it came."""
         async with found:
             async for event in Parts(partial(self.door.piece, found, self.budget)):
@@ -358,7 +367,7 @@ class Handling:
 
     def _taken(self, said: Said, again: int) -> Split | None:
         """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
-        found = chat.split(said.message, self.asked.offer)
+        found = chat.split(said.message, self.offer)
         calls = chat.calls_of(found.reply)
         if again < ASKED_AGAIN and (results := self._answered(calls)) is not None:
             self.asked.refused |= {len(self.asked.messages)}
@@ -367,7 +376,7 @@ class Handling:
                 self.line.held.append({"id": call["id"], "name": call["name"], "answer": text})
                 self.asked.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
             return None
-        in_row = self.asked.offer.in_row
+        in_row = self.offer.in_row
         named = [Called({**call, "name": in_row.get(call["name"], call["name"])}) for call in calls]
         self.line.replies.append(
             {

@@ -16,11 +16,11 @@ from robustbench_tc.option import Tell, silent
 from robustbench_tc.own.logs.chat import Conversation
 from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
+from robustbench_tc.result_faults import MOST_TEXT
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json
 from robustbench_tc.shown import Part, Table
 
-from .plan import MOST_TEXT
 from .scenes import loaded
 
 LONGEST = 4_000

@@ -83,7 +83,7 @@ MOST_TEXT = 100_000
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A result that an injected text took the place of."""
+    """A result that a fault changed, or held up."""
 
     call: str
     """Its id."""
@@ -93,6 +93,8 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     label: str = "after_effect"
     """`after_effect`: the call had been carried out. `before_effect`: it was not, and will not be.
     `no_effect`: the door itself answers the tool. Of a spared result: why it was spared."""
+    seconds: float = 0.0
+    """How much later the result came."""
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -127,8 +129,8 @@ class Kept(msgspec.Struct, frozen=True):
 
     before: list[Json]
     """Replies that were answered by the door, and its answers."""
-    reply: Json
-    """The reply as the model wrote it; None: as the agent has it."""
+    reply: dict[str, Json]
+    """The reply as the model wrote it."""
     calls: list[str]
     """Ids of the calls that went out."""
     answers: list[Json]

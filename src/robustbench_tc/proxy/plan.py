@@ -1,21 +1,25 @@
 """Sessions, and the plan of a door: one YAML file, read once, every mistake named with its line."""
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from robustbench_tc import seeding, taxonomy
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.inputs import Dataset, Names
 from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own import yaml
 from robustbench_tc.own.files import read_bytes
 from robustbench_tc.own.yaml import Fields, Node
+from robustbench_tc.result_faults import EFFECTS, Fault, Words
+from robustbench_tc.schema import Json
 
 HEADER = "X-RBTC-Session"
 MOST = 1_000
@@ -53,62 +57,15 @@ def parse(name: str) -> Session:
     return Session(found[1], int(found[2]))
 
 
-EFFECTS = ("timeout_after_effect", "silent_no_op", "stale_read", "injected_instruction")
-"""Kinds that decide whether a call is carried out: for the door in front of a server."""
-FAULT_KINDS = tuple(
-    kind.code for kind in taxonomy.types() if kind.channel == "tool_result" and kind.injected_error
-)
-"""The transition types of the core."""
-KINDS = (*FAULT_KINDS, *EFFECTS)
 WITHOUT_CASES = ("namesake", "registry", "offers", "tool_result")
 """Channels whose types need no more of a case than a tool that is meant."""
-MOST_TEXT = 4_000
-"""Characters of a fault's own text."""
-
-Word = Annotated[str, Meta(min_length=1)]
-Words = Annotated[tuple[Word, ...], Meta(min_length=1)]
-"""A list that is left out where it is empty."""
-
-
-class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fault that results meet while an agent works."""
-
-    kind: str
-    """A transition type of the core, whose text takes the result's place; or one of EFFECTS."""
-    rate: Annotated[float, Meta(gt=0, le=1)] | None = None
-    """The share of calls, each drawn for itself."""
-    at: Annotated[tuple[Annotated[int, Meta(ge=1, le=100_000)], ...], Meta(min_length=1)] = ()
-    """Or: the calls of a conversation, from 1."""
-    tools: Words = ()
-    """Only these; () for all."""
-    text: Annotated[str, Meta(min_length=1, max_length=MOST_TEXT)] | None = None
-    """Words of the plan's own instead of the kind's."""
-
-    @property
-    def answer(self) -> str:
-        """What the call is answered with; of an injected instruction, what is added to the result."""
-        kind = {"timeout_after_effect": "transient_timeout"}.get(self.kind, self.kind)
-        return self.text or taxonomy.injected_error(kind) or ""
-
-    @property
-    def mistake(self) -> str | None:
-        """What is wrong with it in a plan; None for nothing."""
-        if self.kind not in KINDS:
-            return str(unknown("kind of fault", self.kind, KINDS))
-        if (self.rate is None) == (not self.at):
-            return f"the fault {self.kind} needs either 'rate' or 'at'"
-        if self.kind == "injected_instruction" and self.text is None:
-            return "the fault injected_instruction needs 'text': what is added to the result"
-        if self.kind == "stale_read" and self.text is not None:
-            return "stale_read shows an earlier result and takes no 'text'"
-        return None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What is to happen to the sessions of a door. Without types and faults it changes nothing."""
 
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
-    bench: Word | None = None
+    bench: Annotated[str, Meta(min_length=1)] | None = None
     """A dataset's folder: its rows say how a case is perturbed."""
     types: Words = ()
     """Repeat n of a case gets the type at place n, beginning again after the last; may hold `clean`."""
@@ -122,17 +79,33 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     defend: Words = ()
     """Defences between the row and the model, the first in front (`rbtc list defences`)."""
 
-    def met(self, session: Session, number: int, tool: str) -> Fault | None:
-        """The first fault that the session's call of that number, from 1, meets. What is drawn depends on
+    def type_of(self, session: Session) -> str:
+        """The type of a session: the repeats of a case go through the types in turn."""
+        return self.types[session.repeat % len(self.types)] if self.types else taxonomy.CLEAN
+
+    def standing(self, session: Session, number: int) -> Iterator[Fault]:
+        """The faults that are there at the session's call of that number, from 1. What is drawn depends on
         nothing else, so a conversation that is sent again, with more behind it, meets the same."""
         for place, fault in enumerate(self.faults):
-            key = ("door", fault.kind, str(place), str(session), str(number))
-            meets = number in fault.at
-            if fault.rate is not None:
-                meets = seeding.rng(self.seed, *key).random() < fault.rate
-            if meets and (not fault.tools or tool in fault.tools):
-                return fault
-        return None
+            key = ("door", fault.kind, str(place), str(session))
+            if fault.stands(number, self.seed, *key):
+                yield fault.drawn(number, self.seed, *key)
+
+    def met(
+        self, session: Session, number: int, tool: str, arguments: Mapping[str, Json] = MappingProxyType({})
+    ) -> Fault | None:
+        """The first of them that is one of such a call."""
+        return next((one for one in self.standing(session, number) if one.about(tool, arguments)), None)
+
+    @property
+    def changes_lists(self) -> bool:
+        """Whether the tools of a session are others later on."""
+        return self.types_after > 0 or any(fault.kind == "dropped_tool" for fault in self.faults)
+
+    def gone(self, made: int) -> frozenset[str]:
+        """The tools that are there no more once so many calls were made."""
+        dropped = [one for one in self.faults if one.kind == "dropped_tool" and one.stands(made + 1)]
+        return frozenset(tool for fault in dropped for tool in fault.tools)
 
     def may_replace(self, tool: str) -> bool:
         """Whether the result of a call that was carried out may be replaced: the agent may make it again."""

@@ -92,17 +92,17 @@ _PATH = re.compile(r"(?:/t/([^/]*))?((?:/s/([^/]*))?(.*))", re.DOTALL)
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 
 
-def refusal(said: str, status: int, api: str = "v1") -> web.Response:
-    """An error as an API writes it: MCP's JSON-RPC (`mcp`), else as OpenAI's or, below `messages`,
-    Anthropic's."""
-    said = f"rbtc proxy: {said}"
-    body: dict[str, Json] = {
-        "error": {"message": said, "type": "rbtc_proxy_error", "param": None, "code": None}
-    }
-    if api == "mcp":
+_ERRORS = {403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
+"""Types of errors, in Anthropic's words; OpenAI's clients go by the status."""
+
+
+def refusal(said: str, status: int, *, mcp: bool = False) -> web.Response:
+    """An error as OpenAI's API writes it, and Anthropic's too: one object is both; or as MCP does."""
+    said, kind = f"rbtc proxy: {said}", "invalid_request_error" if status < 500 else "api_error"
+    error = {"message": said, "type": _ERRORS.get(status, kind), "param": None, "code": None}
+    body: dict[str, Json] = {"type": "error", "error": error}
+    if mcp:
         body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": said}}
-    elif api == "messages":
-        body = {"type": "error", "error": {"type": "invalid_request_error", "message": said}}
     return web.Response(status=status, body=dumps(body).encode(), content_type="application/json")
 
 
@@ -268,16 +268,16 @@ class Front(NamedTuple):
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Any request: what is wrong with it, or with the server, is an error object of one line."""
         raw = request.rel_url.raw_path
-        api = next((word for word in ("messages", "mcp") if word in raw.split("/")), self.endpoints[0].place)
+        mcp = "mcp" in (*raw.split("/"), self.endpoints[0].place.partition("/")[0])
         try:
             endpoint, name, path = self._route(request, raw)
             return await endpoint.exchange(request, name, path)
         except Refused as error:
-            return refusal(str(error), error.status, api)
+            return refusal(str(error), error.status, mcp=mcp)
         except ConnectionError:
-            return refusal("the caller has left", LEFT, api)  # which nobody gets
+            return refusal("the caller has left", LEFT, mcp=mcp)  # which nobody gets
         except web.HTTPException as error:
-            return refusal(error.text or error.reason, error.status, api)
+            return refusal(error.text or error.reason, error.status, mcp=mcp)
 
     def _route(self, request: web.Request, raw: str) -> tuple[Endpoint, str | None, str]:
         """Where a request goes, its session's name, and what of its path stands behind the place."""
@@ -296,7 +296,7 @@ class Front(NamedTuple):
         for endpoint in self.endpoints:
             place, behind = f"/{endpoint.place}", rest.removeprefix(f"/{endpoint.place}")
             if f"{behind}/".startswith(f"{place}/"):
-                why = f"has {place} twice"
+                why = f"has {place} twice" + (" (Anthropic's SDKs add it)" if place == "/v1" else "")
             elif f"{rest}/".startswith(f"{place}/") and not _UP.search(raw):
                 query = request.rel_url.raw_query_string
                 name = request.headers.get(HEADER) if name is None else unquote(name)

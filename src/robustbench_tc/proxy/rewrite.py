@@ -4,8 +4,9 @@ An agent may put its own instructions around the case: what the row changes is c
 words stand, the rest stays. Its tools become the row's, and an offer knows what a call of one of them means.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
+from types import MappingProxyType
 from typing import NamedTuple
 
 from robustbench_tc.eval import prompts, wire
@@ -53,7 +54,7 @@ class Offer:
 
     def __init__(self, offered: Sequence[Offered], registered: Sequence[str], extras: Sequence[Json]) -> None:
         """`registered`: the agent's names. `extras`: entries that are not functions of the case."""
-        self.offered = tuple(offered)
+        self.offered, self._extras = tuple(offered), extras
         self.entries = [*(one.raw for one in offered), *extras]
         self._registered = frozenset(registered)
         self.in_row = {one.name: one.row for one in offered}
@@ -68,17 +69,23 @@ class Offer:
         )
         """Whether every call goes out as the model wrote it."""
 
+    def without(self, gone: Collection[str]) -> "Offer":
+        """The offer once the agent's tools of these names are there no more."""
+        there = [one for one in self.offered if one.own not in gone]
+        extras = [raw for raw in self._extras if name_of(raw) not in gone]
+        return Offer(there, [*self._registered, *gone], extras) if gone else self
+
     def forward(self, own: str) -> str:
         """The model's name for a tool of the agent's."""
         return self._forward.get(own, own)
 
     def chosen(self, choice: dict[str, Json]) -> dict[str, Json]:
-        """A `tool_choice` in the model's names, of either API: one tool, or several that are allowed."""
+        """A `tool_choice` in the model's names, of any API: one tool, or several that are allowed."""
         found = dict(choice)
         for key in ("function", "allowed_tools"):
             if isinstance(found.get(key), dict):
                 found[key] = self.chosen(found[key])
-        if isinstance(found.get("name"), str) and found.get("type", "function") == "function":
+        if isinstance(found.get("name"), str) and found.get("type", "function") in ("function", "tool"):
             found["name"] = self.forward(found["name"])
         if isinstance(tools := found.get("tools"), list):
             found["tools"] = [self.chosen(one) if isinstance(one, dict) else one for one in tools]
@@ -164,6 +171,28 @@ def name_of(raw: Json) -> str | None:
     """The name of a function among a request's tools; None for another kind of entry."""
     name = inside(raw, "function", "name")
     return name if isinstance(name, str) else None
+
+
+_ITSELF = "_tool"
+"""Where an entry keeps a tool as its API lists it."""
+
+
+def entry_of(tool: Json, schema: str) -> Json:
+    """A tool that another API lists, its parameters under `schema`, as an entry of an offer, which `tool_of`
+    refuses for what is none."""
+    function = {"name": inside(tool, "name"), "parameters": inside(tool, schema)}
+    if isinstance(inside(tool, "description"), str):
+        function["description"] = tool["description"]
+    return {"function": function, _ITSELF: tool}
+
+
+def listed_as(entry: Json, schema: str, new: Mapping[str, Json] = MappingProxyType({})) -> Json:
+    """The other way round; what the API says of the tool beside is kept, of one that comes in it is `new`."""
+    if name_of(entry) is None:  # no function: as it is
+        return entry
+    beside = {name: value for name, value in entry.get(_ITSELF, new).items() if name != "description"}
+    function = {name: value for name, value in entry["function"].items() if name != "parameters"}
+    return {**beside, **function, schema: entry["function"]["parameters"]}
 
 
 def tools_of(entries: Sequence[Json]) -> tuple[Tool, ...]:

@@ -17,12 +17,14 @@ from robustbench_tc import seeding, sources, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.builders.steps import Step, steps
-from robustbench_tc.errors import UserError
+from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import defend
 from robustbench_tc.eval.defend.chain import Chain, shown
+from robustbench_tc.llm.wire_names import safe_name
+from robustbench_tc.result_faults import Fault
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
 
-from .plan import Fault, Plan, Session
+from .plan import Plan, Session
 
 ASKED = "door__"
 """How the id of a row begins that is made of a request."""
@@ -77,12 +79,19 @@ class Scene(NamedTuple):
         """How many replies with calls the row's text answers."""
         return 0 if self.row.injected_error is None else taxonomy.get(self.code).answered_calls
 
-    def met(self, plan: Plan, session: Session, batch: int, number: int, tool: str) -> Fault | None:
+    def met(
+        self, plan: Plan, session: Session, batch: int, number: int, meant: tuple[str | None, str]
+    ) -> Fault | None:
         """What a call meets: the type's text, where it is among the first `batch` replies with calls; else
-        the fault that the plan has for the session's call of that number, both from 1."""
+        the fault that the plan has for the session's call of that number of the agent's own tools, both from
+        1. `meant`: the agent's name of the tool, and the arguments as it gets them."""
         if batch <= self.answered:
             return Fault(kind=self.code, text=self.row.injected_error)
-        return plan.met(session, number, tool)
+        own, arguments = meant
+        given = loaded(arguments)
+        return (
+            None if own is None else plan.met(session, number, own, given if isinstance(given, dict) else {})
+        )
 
 
 def head_of(row: Sample) -> tuple[Message, ...]:
@@ -205,6 +214,7 @@ class Scenes:
     def __init__(self, plan: Plan, rows: Iterable[Sample] = ()) -> None:
         """`rows`: those of the plan's dataset. Raises UserError for a type that it has no row of."""
         self._plan, self._chain = plan, defend.parse(plan.defend)
+        self._listed = {*plan.read_only, *plan.idempotent}
         self._rows = {(row.clean_id, row.type_code): row for row in rows}
         if plan.bench is not None:
             there = {code for _, code in self._rows}
@@ -213,11 +223,22 @@ class Scenes:
                     raise UserError(
                         f"{plan.bench} has no row of the type {code}: build it with --types {code}"
                     )
+            self.listed(tool.name for row in self._rows.values() for tool in row.tools)
+            if self.stray is not None:
+                raise UserError(f"{self.stray} (of {plan.bench})")
 
-    def code(self, session: Session) -> str:
-        """The type of a session: the repeats of a case go through the plan's types in turn."""
-        types = self._plan.types
-        return types[session.repeat % len(types)] if types else taxonomy.CLEAN
+    def listed(self, names: Iterable[str]) -> None:
+        """Learns which tools there are, from a list of them."""
+        for name in names:
+            self._listed |= {name, safe_name(name), name.rpartition(":")[2]}
+
+    @property
+    def stray(self) -> str | None:
+        """What is wrong with a plan that has a fault for a tool that no list has had so far; None for
+        nothing."""
+        tools = (tool for fault in self._plan.faults for tool in fault.tools if tool not in self._listed)
+        wrong = next(tools, None)
+        return wrong and f"a fault of the plan is for an {unknown('tool', wrong, self._listed)}"
 
     def untouched(self, session: Session) -> Scene:
         """Where nothing happens to requests, whatever their tools are."""
@@ -236,7 +257,7 @@ class Scenes:
 
         Without a dataset one of the request's tools is drawn as the one that is meant.
         """
-        code, asked = self.code(session), _row(session, messages, tools)
+        code, asked = self._plan.type_of(session), _row(session, messages, tools)
         found = Scene(code, asked, asked, reason) if reason else self._of(session, code, asked)
         return found._replace(defences=self._chain)
 
@@ -271,12 +292,12 @@ class Scenes:
             return []
         found: list[Scene] = []
         while (clean := self._rows.get((f"{own}.{len(found) + 2}", taxonomy.CLEAN))) is not None:
-            row = self._rows.get((clean.clean_id, self.code(session)))
+            row = self._rows.get((clean.clean_id, self._plan.type_of(session)))
             skipped = "no_such_row" if row is None else None
             if row is not None and head_of(row) != head_of(clean):
                 skipped = "history_is_perturbed"
             row = clean if row is None or skipped else row
-            found.append(Scene(self.code(session), clean, row, skipped, self._chain))
+            found.append(Scene(self._plan.type_of(session), clean, row, skipped, self._chain))
         return found
 
     def _meant(self, session: Session, tools: Sequence[Tool]) -> int | None:

@@ -2,7 +2,8 @@
 
 And a program of the user's, run once for each row behind the LLM door, for frameworks that own their loop.
 Its request is the clean one, on standard input, as `--command` gives it; the door makes the row of it on the
-way to the model. OPENAI_BASE_URL is in its environment, the verdicts are in the journal.
+way to the model. OPENAI_BASE_URL and ANTHROPIC_BASE_URL are in its environment, the verdicts in the
+journal.
 """
 
 import asyncio
@@ -151,8 +152,7 @@ def score(
         if reasons:
             why = f"no request got a row of the plan's dataset ({reasons})"
         raise UserError(
-            f"{path} cannot be scored: {why}; `rbtc proxy explain {path}` shows its calls, errors and "
-            "recoveries"
+            f"{path} cannot be scored: {why}; `rbtc summary {path}` shows its calls, errors and recoveries"
         )
     opened = [one.opened for one in lines if one.opened is not None]
     data = _dataset(path, opened, dataset)
@@ -330,7 +330,8 @@ async def drive(
                 seed=seeding.rng(0, "door", "seed", row.clean_id).getrandbits(31),
             )
             try:
-                await command.run(words, task, timeout_s, {"OPENAI_BASE_URL": base})
+                addresses = {"OPENAI_BASE_URL": base, "ANTHROPIC_BASE_URL": base.removesuffix("/v1")}
+                await command.run(words, task, timeout_s, addresses)
             except TimeoutError:
                 failures[f"it took longer than {timeout_s:g} s"] += 1
             except Failed as failed:

@@ -27,6 +27,8 @@ class Run:
     """Those that a client has come in by."""
     number: int = 0
     """Of the last call, from 1."""
+    own: int = 0
+    """How many calls were of the servers' own tools."""
     batch: int = 0
     """Of the last calls that were made at once, from 1."""
     waiting: int = 0

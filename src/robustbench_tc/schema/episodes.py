@@ -26,7 +26,9 @@ OwnText = Literal[
     "stale_read", "fabricated_leaf", "duplicate_effect", "prerequisite", "strict_types",
     "injected_instruction",
 ]  # fmt: skip
-Kind: TypeAlias = CoreText | OwnText
+RunningText = Literal["outage", "dropped_tool", "truncated", "empty_result", "oversized"]
+"""Faults of running systems (`result_faults`): in rows of one's own, no build makes them."""
+Kind: TypeAlias = CoreText | OwnText | RunningText
 CORE_TEXTS: tuple[str, ...] = get_args(CoreText)
 """Kinds whose text is that of the core's type of the same name; the call is not executed."""
 
@@ -38,7 +40,7 @@ AFTER_EFFECT: dict[str, CoreText] = {
 """Kinds whose call is executed, and the kind whose text is answered, byte for byte."""
 
 KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(OwnText))
-"""Every kind of fault, in the order of every table."""
+"""Every kind of fault that a build makes, in the order of every table."""
 
 EXPLICIT = (*CORE_TEXTS, *AFTER_EFFECT, "prerequisite", "strict_types")
 """Kinds that the agent is shown as a failure; the others look like success."""

@@ -18,13 +18,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from .. import schema, taxonomy
+from ..result_faults import RESULT_FAULTS, UNMADE
 from ..schema import Fault, Json, LiveTool, Step
 from .fit import error, failed, fits, wrong_type
 from .handle import Answered, Snapshot
 from .host import Handle
 
-CORE_TEXTS = {kind: taxonomy.get(kind).injected_error or "" for kind in schema.CORE_TEXTS}
-"""What a call is answered by kinds that are the core's."""
+CORE_TEXTS = {kind: taxonomy.get(kind).injected_error or "" for kind in schema.CORE_TEXTS} | UNMADE
+"""What a call is answered by kinds that are the core's, and by those of running systems."""
 
 
 class FaultedWorld:
@@ -100,7 +101,7 @@ class FaultedWorld:
             return await self._old_or_true(self._before, tool, arguments)
         if fault is None or self._before is not None or not self._stands_before(fault, tool):
             return await self._carried_out(tool, arguments)
-        if fault.kind in schema.CORE_TEXTS:
+        if fault.kind in CORE_TEXTS:
             return _unmade(tool, arguments, CORE_TEXTS[fault.kind])
         return await _ANSWERS[fault.kind](self, fault, tool, arguments)
 
@@ -109,7 +110,7 @@ class FaultedWorld:
         times = {"once": 1, "always": math.inf}.get(str(fault.repeat), fault.repeat)
         if fault.kind not in _UNTIL and self._met >= float(times):
             return False
-        if self._met_by is not None and fault.kind != "stale_read":
+        if self._met_by is not None and fault.kind not in ("stale_read", "outage"):
             return tool.name == self._met_by
         kind = next(kind for kind in ("call", "write", "read", "tool") if getattr(fault.at, kind) is not None)
         first: int = {"tool": fault.at.nth}.get(kind) or getattr(fault.at, kind)
@@ -195,6 +196,10 @@ class FaultedWorld:
                 return _unmade(tool, arguments, error(said))
         return await self._carried_out(tool, arguments)
 
+    async def _of_a_result(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+        step = await self._carried_out(tool, arguments)
+        return _instead(step, RESULT_FAULTS[fault.kind](step.text)) if step.executed else step
+
     async def _instructed(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step = await self._carried_out(tool, arguments)
         if not step.executed or failed(step.text):
@@ -232,6 +237,7 @@ _ANSWERS: dict[str, _Answer] = {
     "prerequisite": FaultedWorld._prerequisite,
     "strict_types": FaultedWorld._strict,
     "injected_instruction": FaultedWorld._instructed,
+    **dict.fromkeys(RESULT_FAULTS, FaultedWorld._of_a_result),
 }
 
 _UNTIL = ("prerequisite", "strict_types")

@@ -12,6 +12,7 @@ from robustbench_tc.eval.live.score import LiveScore, write_scores
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord, Settings
 from robustbench_tc.eval.stats.packs.live import groups, lines, side_effects
+from robustbench_tc.eval.stats.screen import Screen
 from robustbench_tc.io.numbers import counted
 from robustbench_tc.schema import EXPLICIT, KINDS
 from robustbench_tc.shown import plain
@@ -33,6 +34,13 @@ def score(task: int, code: str = "clean", *, right: bool | None = True, **fields
         success=right,
     )
     return msgspec.structs.replace(made, **fields)
+
+
+def screen_of(run: Path, **options: bool) -> Screen:
+    """What a run says."""
+    found = api.summary(run, **options)  # type: ignore[arg-type]
+    assert isinstance(found, Screen)
+    return found
 
 
 NO_OP, TIMEOUT = "live_silent_no_op", "live_transient_timeout"
@@ -122,12 +130,12 @@ def played(right: int, *, tasks: int = 30, met: int = 1) -> list[LiveScore]:
 
 
 def test_a_verdict_is_said_only_where_the_evidence_carries_it(tmp_path: Path) -> None:
-    lost = api.summary(live(tmp_path / "lost", played(12)))
+    lost = screen_of(live(tmp_path / "lost", played(12)))
     assert lost.overview.answer.sentence.startswith("Loses 60 points in explicit, 60 in implicit")
     assert {one.word for one in lost.overview.answer.lines.values()} == {"loses"}
-    kept = api.summary(live(tmp_path / "kept", played(30))).overview.answer
+    kept = screen_of(live(tmp_path / "kept", played(30))).overview.answer
     assert [one.word for one in kept.lines.values()] == ["holds"] * 3 and "Keeps at least" in kept.sentence
-    few = api.summary(live(tmp_path / "few", played(3, tasks=4))).overview.answer
+    few = screen_of(live(tmp_path / "few", played(3, tasks=4))).overview.answer
     assert few.sentence.startswith("Cannot tell") and {one.word for one in few.lines.values()} == {
         "cannot tell"
     }
@@ -142,7 +150,7 @@ def test_a_run_in_which_no_fault_was_met_is_a_live_run_all_the_same(
     tmp_path: Path, scores: list[LiveScore]
 ) -> None:
     run = live(tmp_path / "run", scores)
-    found = api.summary(run, full=True)
+    found = screen_of(run, full=True)
     text = plain(found.shown())
     assert f"4 tasks, {counted(len(scores), 'episode')}" in text and found.overview.live
     assert [table.name for table in found.overview.packs] == ["live_costs", "live_told", "live_side_effects"]
@@ -153,7 +161,7 @@ def test_a_run_in_which_no_fault_was_met_is_a_live_run_all_the_same(
 
 
 def test_its_drop_is_the_delta_of_its_table(tmp_path: Path) -> None:
-    found = api.summary(live(tmp_path / "run", played(12))).overview
+    found = screen_of(live(tmp_path / "run", played(12))).overview
     of_table = {line.name: line for line in found.faults}
     for name, one in found.answer.lines.items():
         assert one.drop.value == pytest.approx(of_table[name].delta.value)
@@ -167,11 +175,11 @@ def test_who_never_met_a_fault_is_in_no_pair_with_the_clean_episode_but_beside_a
     tmp_path: Path,
 ) -> None:
     unmet = live(tmp_path / "unmet", played(0, met=0))
-    answer = api.summary(unmet).overview.answer
+    answer = screen_of(unmet).overview.answer
     assert answer.lines == {} and answer.sentence.startswith("Cannot tell: no episode met its fault")
     half = [one for one in played(12) if one.type_code != TIMEOUT]
     half += [one for one in played(0, met=0) if one.type_code == TIMEOUT]
-    lines = api.summary(live(tmp_path / "half", half)).overview.answer.lines
+    lines = screen_of(live(tmp_path / "half", half)).overview.answer.lines
     assert lines.keys() == {"all", "implicit"} and lines["implicit"].word == "loses"
     found = api.compare(unmet, live(tmp_path / "other", played(30), model="n"))
     assert found.overall["all"].n == 60 and "n is better than m on faulted rows" in found.verdict
@@ -191,5 +199,5 @@ def test_an_episode_without_an_answer_is_missing(tmp_path: Path) -> None:
     scores[0] = msgspec.structs.replace(scores[0], success=None, ended="request_error")
     run = live(tmp_path / "run", scores)
     with pytest.raises(UserError, match="1 of 90 rows have no answer"):
-        api.summary(run)
-    assert api.summary(run, allow_missing=True).overview.missing == 1
+        screen_of(run)
+    assert screen_of(run, allow_missing=True).overview.missing == 1

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.api import summarise_journal
 from robustbench_tc.proxy.journal import Exchange, read
+from robustbench_tc.proxy.summary import summary
 
 from ..scripted import chat_reply
 from ..wire import Answer, Seen, send, serving as server_of
@@ -238,7 +238,7 @@ def test_the_model_and_the_servers_are_one_session(tmp_path: Path) -> None:
         (f"client.{run}", kind) for run in (0, 1) for kind in ("llm", "mcp")
     }
     assert [(one.executed, one.replaced[0].kind) for one in calls(tmp_path)] == [(0, "silent_no_op")] * 2
-    found = summarise_journal(tmp_path / "journal.jsonl")
+    found = summary(lines)
     assert (found.sessions, found.exchanges, found.calls) == (2, 4, 2)  # no call counts twice
     assert found.types == {"same_name_A": 2} and found.faults["silent_no_op"]["met"] == 2
 

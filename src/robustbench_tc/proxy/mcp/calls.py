@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from robustbench_tc.result_faults import EFFECTS, RESULT_FAULTS, Fault
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
 from ..journal import MCP, NONE, Called, Exchange, Replaced, Secrets
-from ..plan import EFFECTS, Fault, Plan, Session
+from ..plan import Plan, Session
 from ..scenes import Scenes, clean_ids, inside
 from ..sessions import Sessions
 from . import wire
@@ -141,6 +142,8 @@ class Calls:
         """Where the client waits to hear that its list of tools is another one."""
         self._changed = False
         """Whether it is to hear that now."""
+        self._gone: frozenset[str] = frozenset()
+        """Tools that were dropped when the client last got the list."""
         self._listing = Listing([], door.scenes.untouched(self._session))
         """What the client was shown."""
         self._learned = False
@@ -163,7 +166,7 @@ class Calls:
         about = (
             method == "tools/call"
             or (method == "tools/list" and inside(message, "params", "cursor") is None)
-            or (method in ("initialize", "server/discover") and self._plan.types_after > 0)
+            or (method in ("initialize", "server/discover") and self._plan.changes_lists)
         )
         return about and message.get("id") is not None and not self._door.idle
 
@@ -184,11 +187,15 @@ class Calls:
             arguments = {} if arguments is None else arguments
             if not isinstance(name, str) or not isinstance(arguments, dict):
                 return pending  # is no call: the server says what is wrong with it
+            if (wrong := self._door.scenes.stray) is not None:
+                return wire.failure(request["id"], wrong)
             if (result := self._called(pending, name, arguments)) is not None:
                 await asyncio.sleep(TOGETHER_S)
                 return wire.result(request, result)
         self.lose(key, "its id was used again")
         self.open[key] = pending
+        if pending.fault is not None:
+            await asyncio.sleep(pending.fault.waits)
         return pending
 
     async def _learn(self, request: Message, ask: Ask, *, asked: bool) -> None:
@@ -202,6 +209,9 @@ class Calls:
                 break
         del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
+        self._door.scenes.listed(self._tools)
+        self._gone = self._plan.gone(self._run.own)
+        tools = [one for one in tools if str(inside(one, "name")) not in self._gone]
         if not self._learned:
             self._write(self._line(lists=list(self._tools)), time.time())
         self._learned, plan, scenes = True, self._plan, self._door.scenes
@@ -259,7 +269,7 @@ class Calls:
         """Puts the client's list, whole, into an answer with the server's first page. Whether it is another
         list, or is to become one."""
         found = inside(answer, "result")
-        changes = self._plan.types_after > 0 or self._listing.offer is not None
+        changes = self._plan.changes_lists or self._listing.offer is not None
         if not changes or not isinstance(inside(found, "tools"), list):
             return False
         found["tools"] = self._listing.tools
@@ -290,7 +300,8 @@ class Calls:
             arguments = own["arguments"]
         result, fault = None, None
         if meant.own is not None or self._run.batch <= scene.answered:
-            fault = scene.met(self._plan, self._session, self._run.batch, self._run.number, tool)
+            self._run.own += meant.own is not None
+            fault = scene.met(self._plan, self._session, self._run.batch, self._run.own, meant[:2])
         else:
             # Clients hold a result against the schema of any tool of that name, but not an error.
             structured = self._is_structured(name)
@@ -315,18 +326,21 @@ class Calls:
         """The result of a fault that comes before the effect of a call; else why it spares the call, or that
         it comes after the effect."""
         reads, told = self._reads(tool), self._listing.scene.told
-        if fault.kind not in EFFECTS:
-            return wire.text_result(told(fault.answer, injected=True), failed=True), ""
+        if fault.kind not in (*EFFECTS, *RESULT_FAULTS, "latency"):
+            return wire.text_result(told(fault.answer(""), injected=True), failed=True), ""
         if fault.kind == "silent_no_op":
             structured = self._is_structured(tool)
             return self._memory.done(tool, fault.text, told, structured=structured), "no_answer_fits"
         if fault.kind == "stale_read" and reads:
             return self._memory.stale(tool, arguments), "nothing_older"
+        if fault.kind in RESULT_FAULTS and self._is_structured(tool):
+            return None, "no_answer_fits"
         # Of a call that was carried out and looks as if it were not: the client may repeat it.
         hinted = inside(self._tools, tool, "annotations", "idempotentHint") is True
-        if fault.kind == "timeout_after_effect" and (reads or hinted or self._plan.may_replace(tool)):
+        harmless = fault.kind in ("injected_instruction", "latency")
+        if fault.kind != "stale_read" and (harmless or reads or hinted or self._plan.may_replace(tool)):
             return None, "after_effect"
-        return None, "after_effect" if fault.kind == "injected_instruction" else "may_write"
+        return None, "may_write"
 
     def _answered(self, pending: Pending, line: Exchange, answer: Message) -> bool:
         """An answer of the server's to a call, which its fault may change. Whether it does."""
@@ -341,13 +355,17 @@ class Calls:
                 changed |= part["text"] != text
         # A question back, or a task, is no result yet.
         if fault is not None and content is not None:
-            line.replaced.append(Replaced(call=str(called["id"]), tool=tool, kind=fault.kind))
+            met = Replaced(call=str(called["id"]), tool=tool, kind=fault.kind, seconds=fault.waits)
+            line.replaced.append(met)
+            before = content if isinstance(content, list) else []
             if fault.kind == "timeout_after_effect":
-                failed = wire.text_result(told(fault.answer, injected=True), failed=True)
+                failed = wire.text_result(told(fault.answer(""), injected=True), failed=True)
                 answer.update(wire.result(called, failed))
-            else:
-                before = content if isinstance(content, list) else []
-                found["content"] = [*before, {"type": "text", "text": told(fault.answer)}]
+            elif fault.kind == "injected_instruction":
+                found["content"] = [*before, {"type": "text", "text": told(fault.answer(""))}]
+            elif fault.kind in RESULT_FAULTS:
+                texts = [text for part in before if isinstance(text := inside(part, "text"), str)]
+                found["content"] = [{"type": "text", "text": fault.answer("\n".join(texts))}]
         if isinstance(answer.get("error"), dict):
             line.status, line.error = 500, str(answer["error"].get("message"))[:1000]
         self._write(line, time.time())
@@ -374,4 +392,5 @@ class Calls:
             self._run.waiting -= 1
             self._run.answered = max(self._run.answered, ended)
             self._changed = bool(self._plan.types) and line.number == self._plan.types_after
+            self._changed |= self._plan.gone(self._run.own) != self._gone
         self._door.sessions.journal.write(line, self.secrets)

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from robustbench_tc.schema import Json
 
 from ..plan import Session
-from ..rewrite import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
+from ..rewrite import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, entry_of, listed_as, offer
 from ..scenes import TOOLS_UNREAD, Scene, Scenes, inside, loaded, tool_of
 from ..sse import MOST
 
@@ -91,8 +91,7 @@ def changed(subscription: Json = None) -> Message:
     return {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", **about}
 
 
-_ITSELF = "_mcp"
-"""Where the entry that goes through the offer keeps the server's own."""
+_SCHEMA = "inputSchema"
 
 
 class Listing(NamedTuple):
@@ -114,7 +113,7 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
     """The tools as the session's type has them; as they are where it cannot be expressed, with the reason.
     `asked`: whether it is the client that wants the list."""
     try:
-        entries = [_entry(tool) for tool in tools]
+        entries = [entry_of(tool, _SCHEMA) for tool in tools]
         functions = tuple(tool_of(entry["function"]) for entry in entries)
     except ValueError:
         return Listing(tools, scenes.of(session, (), (), TOOLS_UNREAD))
@@ -125,8 +124,8 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
         if scene.row.messages != scene.clean.messages:  # the request is not the server's to see
             raise NotTheCase(NOT_EXPRESSIBLE)
         offered = offer(entries, scene)
-        shown = [_shown(entry) for entry in offered.entries]
-        if any(inside(tool, "inputSchema", "type") != "object" for tool in shown):
+        shown = [listed_as(entry, _SCHEMA) for entry in offered.entries]
+        if any(inside(tool, _SCHEMA, "type") != "object" for tool in shown):
             raise NotTheCase(NOT_EXPRESSIBLE)  # one such root spoils the whole list for clients
         if shown == tools:
             return Listing(tools, scene)
@@ -135,22 +134,3 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
     except NotTheCase as reason:
         return Listing(tools, scenes.of(session, (), functions, str(reason)))
     return Listing(shown, scene, offered)
-
-
-def _entry(tool: Json) -> dict[str, Json]:
-    """A server's tool as an entry of an offer, which `tool_of` refuses for what is none."""
-    function = {"name": inside(tool, "name"), "parameters": inside(tool, "inputSchema")}
-    if isinstance(inside(tool, "description"), str):
-        function["description"] = tool["description"]
-    return {"function": function, _ITSELF: tool}
-
-
-def _shown(entry: Json) -> Json:
-    """An entry of an offer as a server lists a tool; what the server says beside is kept."""
-    function = entry["function"]
-    tool = {**entry.get(_ITSELF, {}), "name": function["name"], "inputSchema": function["parameters"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
-    elif "description" not in function:
-        tool.pop("description", None)
-    return tool

@@ -366,6 +366,7 @@ class Calls:
             elif fault.kind in RESULT_FAULTS:
                 texts = [text for part in before if isinstance(text := inside(part, "text"), str)]
                 found["content"] = [{"type": "text", "text": fault.answer("\n".join(texts))}]
+                found.pop("structuredContent", None)
         if isinstance(answer.get("error"), dict):
             line.status, line.error = 500, str(answer["error"].get("message"))[:1000]
         self._write(line, time.time())

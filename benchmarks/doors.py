@@ -132,7 +132,7 @@ def serve(handler: Any) -> None:
 def door(address: str, plan: str, journal: str) -> None:
     from robustbench_tc import api
 
-    with api.proxy_llm(address, plan, journal=journal or None) as url:
+    with api.proxied(plan, upstream=address, journal=journal or None) as url:
         print(url, flush=True)
         time.sleep(10_000)
 

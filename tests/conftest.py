@@ -31,6 +31,7 @@ SLOW = (
     "proxy/mcp/test_door.py",
     "proxy/test_memory.py",
     "proxy/mcp/test_two_doors.py",
+    "proxy/mcp/test_servers.py",
     "test_folders.py",
     "eval/leaderboard/test_hostile.py",
     "eval/leaderboard/test_same_figures.py",

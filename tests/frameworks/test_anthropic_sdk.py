@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.api.proxy import proxy_llm
+from robustbench_tc.api.proxy import proxied
 from robustbench_tc.proxy import journal
 from robustbench_tc.taxonomy import injected_error
 from tests.proxy.anthropic_server import THINKING, Script
@@ -46,7 +46,7 @@ def test_an_agent_on_the_sdk(stream: bool, tmp_path: Path) -> None:
     script = Script(([GET], "Let me see."), ([("refund_Budget", PAY[1]), PAY], None), ([], "Done."))
     with (
         server_of(script) as server,
-        proxy_llm(server.url, tmp_path / "plan.yaml", journal=tmp_path / "j") as door,
+        proxied(tmp_path / "plan.yaml", upstream=server.url, journal=tmp_path / "j") as door,
     ):
         base = door.removesuffix("/v1")
         talk = work(f"{base}/s/case.0", stream=stream)

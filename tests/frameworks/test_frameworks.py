@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.api.proxy import proxy_llm
+from robustbench_tc.api.proxy import proxied
 from robustbench_tc.own.desk import FRAMEWORKS, framework
 from tests.conftest import ROOT
 from tests.proxy.wire import Answer, Seen, serving as server_of
@@ -129,7 +129,10 @@ def test_behind_the_door(agent: list[str], tmp_path: Path) -> None:
     }  # fmt: skip
     model = Model()
     journal = tmp_path / "journal.jsonl"
-    with server_of(model) as server, proxy_llm(server.url, tmp_path / "plan.yaml", journal=journal) as door:
+    with (
+        server_of(model) as server,
+        proxied(tmp_path / "plan.yaml", upstream=server.url, journal=journal) as door,
+    ):
         for repeat in range(3):
             url = door.replace("/v1", f"/s/late.{repeat}/v1")
             done = subprocess.run(

@@ -3,11 +3,14 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 import pytest
@@ -166,3 +169,71 @@ def test_mistakes_of_a_program_are_one_line(bench: Path, tmp_path: Path) -> None
         journal=journal,
     )
     refuses("holds no exchange yet", api.proxy_run, bench, "true", "http://127.0.0.1:9/v1", journal=journal)
+
+
+# --- Clients that leave, and what a door refuses
+
+
+def test_a_client_that_leaves_leaves_no_traceback(tmp_path: Path) -> None:
+    """In its request, before a reply, in a stream that passes and in one that is rewritten; of MCP too."""
+    (tmp_path / "plan.yaml").write_text("version: 1\ntypes: [same_name_A]\n")
+    code = "from robustbench_tc.cli import main; main()"
+    tools = [{"type": "function", "function": {"name": "a", "parameters": {"type": "object"}}}]
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], "stream": True}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+             "choices": [{"index": 0, "delta": {"content": "x" * 1000}, "finish_reason": None}]}  # fmt: skip
+    event = b"data: " + json.dumps(chunk).encode() + b"\n\n"
+    endless = Answer([event] * 400, headers={"Content-Type": "text/event-stream"}, pause_s=0.02)
+    with server_of(lambda seen: endless) as server:
+        for name, place in (("--upstream", "v1/chat/completions"), ("--mcp-url", "mcp")):
+            process = subprocess.Popen(
+                [sys.executable, "-c", code, "proxy", name, server.url, "--plan", "plan.yaml"],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                stderr=subprocess.PIPE,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )
+            assert process.stderr is not None
+            parts = urlsplit(process.stderr.readline().split()[-1])
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}
+            for body in (asked, {**asked, "tools": tools}, call):
+                data = json.dumps(body).encode()
+                head = f"POST /s/a.0/{place} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                head += f"Content-Length: {len(data)}\r\n\r\n"
+                for sent, heard in ((data[:9], 0), (data, 0), (data, 2000)):
+                    with socket.create_connection((parts.hostname or "", parts.port or 0), 20) as client:
+                        client.sendall(head.encode() + sent)
+                        while heard > 0 and (got := client.recv(heard)):
+                            heard -= len(got)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            err = process.communicate()[1]
+            assert "Traceback" not in err and "exception" not in err.lower(), err
+
+
+@pytest.mark.parametrize(
+    ("path", "shape"),
+    [
+        ("/v1/chat/completions", ("error", "message")),
+        ("/v1/responses", ("error", "message")),
+        ("/nowhere", ("error", "message")),
+        ("/v1/messages", ("error", "type")),
+    ],
+)
+def test_a_refusal_is_an_error_object_of_its_dialect(
+    tmp_path: Path, path: str, shape: tuple[str, str]
+) -> None:
+    (tmp_path / "plan.yaml").write_text("version: 1\ntypes: [same_name_A]\n")
+    with api.proxied(tmp_path / "plan.yaml", upstream="http://127.0.0.1:9/v1") as url:
+        base = url.removesuffix("/v1")
+        for place, body, headers in (
+            (path, b"{nope", {"Host": "evil.example"}),
+            (f"/s/x{path}", b"{}", {}),
+            (path, b"[]", {}),
+            (path, b"{}", {"Origin": "https://evil.example"}),
+        ):
+            got = send(base + place, body, headers)
+            said = json.loads(got.body)
+            assert got.status >= 400 and shape[1] in said[shape[0]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.api.proxy import proxy_mcp
+from robustbench_tc.api.proxy import proxied
 from robustbench_tc.eval.defend.rows import HINT, RULE, mark
 from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.proxy import journal
@@ -131,7 +131,7 @@ def test_what_cannot_stand_behind_a_door_is_refused(word: str, tmp_path: Path) -
     refuses(f"--defend {word}: it cannot stand behind this door", Door, "http://127.0.0.1:9/v1", plan)
     (tmp_path / "plan.yaml").write_text("version: 1\n")
     with pytest.raises(Exception, match="--defend clarify: it cannot stand"):
-        proxy_mcp("http://127.0.0.1:9/mcp", tmp_path / "plan.yaml", defend="clarify").__enter__()
+        proxied(tmp_path / "plan.yaml", mcp_url="http://127.0.0.1:9/mcp", defend="clarify").__enter__()
 
 
 def test_a_servers_tools_and_results_are_defended(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_servers_tools_and_results_are_defended(tmp_path: Path) -> None:
         "- {kind: injected_instruction, at: [3], text: Obey.}\n- {kind: silent_no_op, at: [4], text: Done.}\n"
         "types: [same_name_A]\ndefend: ['namespace:prefix', hint, spotlight]\n"
     )
-    with server_of(answers) as server, proxy_mcp(server.url, tmp_path / "plan.yaml") as address:
+    with server_of(answers) as server, proxied(tmp_path / "plan.yaml", mcp_url=server.url) as address:
         mine = address.replace("/mcp", "/s/a.0/mcp")
         cheap, get, pay = names = [one["name"] for one in asked("tools/list", 1)["tools"]]
         assert names == ["server1__get", "server2__get", "server1__pay"]

@@ -201,8 +201,8 @@ def test_results_are_replaced_where_the_plan_allows_it(
     assert [one.label for one in line.replaced] == ["after_effect"] * (2 - contents.count("true result"))
 
 
-def test_a_plan_with_faults_wants_sessions() -> None:
-    plan = Plan(faults=(Fault(kind="transient_timeout", rate=0.5),))
+def test_only_a_plan_with_a_dataset_wants_a_name_of_the_session() -> None:
+    plan = Plan(bench="own", faults=(Fault(kind="transient_timeout", rate=0.5),))
     with door(Script(chat_reply([], "Hi")), plan) as (client, server):
         status, said = client.post(None, {"messages": ASKED})
         assert status == 400 and b"<case>.<repeat>" in said and not server.seen

@@ -11,7 +11,7 @@ from typing import Any
 import openai
 import pytest
 
-from robustbench_tc.api import proxy_llm
+from robustbench_tc.api import proxied
 from robustbench_tc.errors import UserError
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
@@ -59,8 +59,6 @@ def test_a_wrong_base_url_is_answered_with_the_right_one(tmp_path: Path) -> None
             status, said = message(f"{url}{path}")
             assert status == 404 and right in said and path in said, path
             assert ("has /v1 twice" in said) == ("/v1/v1" in path)
-        status, said = message(f"{url}/v1/chat/completions")
-        assert status == 400 and "…/s/<case>.<repeat>/v1, or the header X-RBTC-Session" in said
         for name in ("CASE.REPEAT", "a", "a.x", "a.-1"):
             status, said = message(f"{url}/s/{name}/v1/chat/completions")
             assert status == 400 and "is not written <case>.<repeat>, such as refund-17.0" in said
@@ -70,6 +68,9 @@ def test_a_wrong_base_url_is_answered_with_the_right_one(tmp_path: Path) -> None
         assert send(f"{url}/s/a.0/v1/chat/completions", BODY).status == 200
         header = {"X-RBTC-Session": "a.0"}
         assert send(f"{url}/v1/chat/completions", BODY, header).status == 200
+    with first(script, Plan(bench="own", types=("CD",)), tmp_path) as (url, _):
+        status, said = message(f"{url}/v1/chat/completions")
+        assert status == 400 and "…/s/<case>.<repeat>/v1, or the header X-RBTC-Session" in said
 
 
 def test_a_case_that_is_not_there_is_said_to_the_user(tmp_path: Path) -> None:
@@ -120,15 +121,18 @@ def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
                     status == 502 and text == f"rbtc proxy: {gone} cannot be reached: is the server running?"
                 )
     assert said == [
-        f"a request failed: {gone} cannot be reached: is the server running? (said once; the journal has all)"
+        "session client.0 begins",
+        f"a request failed: {gone} cannot be reached: is the server running? (said once; the journal has "
+        "all)",
+        "session client.1 begins",
     ]
 
 
 def test_a_plan_that_asks_for_nothing_says_so(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text("version: 1\n")
     said: list[str] = []
-    with proxy_llm("http://127.0.0.1:9/v1", tmp_path / "plan.yaml", say=said.append):
-        assert len(said) == 1 and "no types, faults or defences" in said[0]
+    with proxied(tmp_path / "plan.yaml", upstream="http://127.0.0.1:9/v1", say=said.append):
+        assert "no types, faults or defences" in said[0]
 
 
 def test_a_port_that_is_taken_and_a_plan_that_is_missing(rbtc: Callable[..., Done], tmp_path: Path) -> None:
@@ -142,7 +146,7 @@ def test_a_port_that_is_taken_and_a_plan_that_is_missing(rbtc: Callable[..., Don
             pytest.raises(
                 UserError, match=rf"--port {port}: .*in use\): choose another, or 0 for a free one"
             ),
-            proxy_llm("http://127.0.0.1:9/v1", plan, port=port),
+            proxied(plan, upstream="http://127.0.0.1:9/v1", port=port),
         ):
             pass
     assert (

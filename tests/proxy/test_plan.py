@@ -40,13 +40,12 @@ def test_a_whole_plan_is_read() -> None:
         idempotent=("set_address",),
         allow_writes=True,
     )
-    assert plan.at_run_time and not plan.idle
+    assert not plan.idle
     assert len(FAULT_KINDS) == 6
 
 
 def test_a_plan_without_types_and_faults_changes_nothing() -> None:
     assert parse_plan(b"version: 1", "p").idle
-    assert not parse_plan(b"{version: 1, types: [same_name_A]}", "p").at_run_time
 
 
 def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.api import build, evaluate, init, proxy_llm
+from robustbench_tc.api import build, evaluate, init, proxied
 from robustbench_tc.eval import inputs, record, wire
 from robustbench_tc.io import parquet
 from robustbench_tc.proxy.scored import score
@@ -54,7 +54,7 @@ def played(
     clean = [row for row in rows if row.type_code == "clean"]
     with (
         model(agent, rows) as upstream,
-        proxy_llm(upstream, plan, journal=path) as url,
+        proxied(plan, upstream=upstream, journal=path) as url,
         Client(url) as client,
     ):
         for row in clean:
@@ -162,7 +162,11 @@ def test_rows_without_an_answer_are_counted_with_the_reason(
         return Answer([json.dumps(chat_reply([(tools[0]["function"]["name"], "{}")])).encode()])
 
     path = tmp_path / "j.jsonl"
-    with server_of(says) as server, proxy_llm(server.url, plan, journal=path) as url, Client(url) as client:
+    with (
+        server_of(says) as server,
+        proxied(plan, upstream=server.url, journal=path) as url,
+        Client(url) as client,
+    ):
         for number, row in enumerate(clean[:3]):
             asked = wire.first(row, "fc")
             body = {"model": "m-1", "messages": asked.messages, "tools": asked.tools}
@@ -204,7 +208,11 @@ def test_a_conversation_that_is_begun_again(bench: tuple[Path, Sequence[Sample]]
         chat_reply([(names[1], '{"try": 3}')]),
         chat_reply([], "Later"),
     )
-    with server_of(script) as server, proxy_llm(server.url, plan, journal=path) as url, Client(url) as client:
+    with (
+        server_of(script) as server,
+        proxied(plan, upstream=server.url, journal=path) as url,
+        Client(url) as client,
+    ):
         work(client, f"{row.clean_id}.0", asked.messages, asked.tools or [], rounds=1)
         for _ in range(2):
             work(client, f"{row.clean_id}.0", asked.messages, asked.tools or [], rounds=2)
@@ -218,7 +226,11 @@ def test_a_journal_without_cases_names_what_can_be_read(rbtc: Callable[..., Done
     path = tmp_path / "j.jsonl"
     script = Script(chat_reply([("get_order", '{"id": "7"}')]), chat_reply([], "Done."))
     plan = plan_of(tmp_path, None, ["transient_timeout"])
-    with server_of(script) as server, proxy_llm(server.url, plan, journal=path) as url, Client(url) as client:
+    with (
+        server_of(script) as server,
+        proxied(plan, upstream=server.url, journal=path) as url,
+        Client(url) as client,
+    ):
         work(client, "refund.0", [{"role": "user", "content": "Order 7?"}], TOOLS)
     done = rbtc("score", path)
     assert done.code == 1 and done.err == (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         list_verifiers,
     )
     from .own import draft_cases, import_cases, init, lint, review_cases
-    from .proxy import explain_plan, ground, proxy_llm, proxy_run
+    from .proxy import explain_plan, ground, proxied, proxy_run
     from .releasing import amend, publish, release
     from .reporting import failures, report, summary
     from .scoring import Scored, score, sql
@@ -77,7 +77,7 @@ __all__ = [
     "list_types",
     "list_verifiers",
     "probe",
-    "proxy_llm",
+    "proxied",
     "proxy_run",
     "publish",
     "quickstart",
@@ -106,7 +106,7 @@ _HOMES = {
     ".leaderboard": "serve submit",
     ".listing": "list_defences list_lm_eval list_models list_sources list_types list_verifiers",
     ".own": "draft_cases import_cases init lint review_cases",
-    ".proxy": "ground proxy_llm proxy_run explain_plan",
+    ".proxy": "ground proxied proxy_run explain_plan",
     ".releasing": "amend publish release",
     ".scoring": "Scored score sql",
     ".showing": "show",

@@ -4,15 +4,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 from ..errors import UserError
 from ..option import Option, Tell, silent
 from . import options
 
 if TYPE_CHECKING:
-    from ..eval.inputs import Names
+    from ..eval.inputs import Dataset, Names
     from ..proxy.explain import Explained
     from ..proxy.ground import Ground
+    from ..proxy.mcp.calls import Door
+    from ..proxy.plan import Plan
     from ..proxy.scored import Ran
 
 
@@ -20,11 +23,23 @@ def proxy(
     *,
     plan: Annotated[Path, Option(help="The plan of faults, a YAML file (docs/proxy-llm.md).")],
     upstream: Annotated[str | None, options.UPSTREAM] = None,
+    mcp_servers: Annotated[
+        Path | None, Option(help="A client's `mcpServers` file (JSON): a door before each server in it.")
+    ] = None,
+    write: Annotated[
+        Path | None, Option(help="The same file for the client, with the doors in place of the servers.")
+    ] = None,
     mcp_url: Annotated[str | None, options.MCP_URL] = None,
+    listen: Annotated[
+        str, Option(help="Address of this machine; one that others reach needs --token.")
+    ] = "127.0.0.1",
     port: Annotated[int, options.PORT] = 0,
+    token: Annotated[
+        str | None, Option(help="What every request has to hold: …/t/TOKEN/… or the header X-RBTC-Token.")
+    ] = None,
     session: Annotated[
-        str, Option(help="<case>.<repeat> of the calls of an MCP server behind `--`.")
-    ] = "mcp.0",
+        str | None, Option(help="<case>.<repeat>: one session for all; else each new client gets the next.")
+    ] = None,
     journal: Annotated[Path, options.JOURNAL] = Path("journal.jsonl"),
     allow_writes: Annotated[bool, options.ALLOW_WRITES] = False,
     defend: Annotated["Names", options.DEFEND] = (),
@@ -32,135 +47,184 @@ def proxy(
     server: Sequence[str] = (),
     say: Tell = silent,
 ) -> None:
-    """Stand between an untouched agent and its model or its tools, and carry out a plan of faults.
+    """Stand between an untouched agent and its model and its tools, and carry out a plan of faults.
 
-    --upstream relays requests to a model on a port of this machine, --mcp-url those to an MCP server; Ctrl-C
-    ends it. With an MCP server's command behind `--` it speaks on standard input and output as that server
-    does: put it in front of the command in the client's configuration. Nobody else is contacted, and the
-    agent's own key is sent on.
+    --upstream relays requests to a model on a port of this machine, --mcp-servers those to all servers of a
+    client's file, --mcp-url those to one; Ctrl-C ends it. With an MCP server's command behind `--` it speaks
+    on standard input and output as that server does: put it in front of the command in the client's
+    configuration. Nobody else is contacted, and the agent's own key is sent on.
 
+    Example: rbtc proxy --plan plan.yaml --upstream URL --mcp-servers servers.json --write wrapped.json
     Example: rbtc proxy --plan plan.yaml --upstream http://127.0.0.1:8000/v1
     Example: rbtc proxy --plan plan.yaml -- python server.py
 
     Raises UserError for a plan that is none, and a port that is taken.
     """
+    import shutil
     import threading
 
-    if sum(map(bool, (upstream, mcp_url, server))) != 1:
+    from ..proxy.plan import Refused, parse
+
+    try:
+        named = None if session is None else parse(session)
+    except Refused as error:
+        raise UserError(f"--session: {error}") from None
+    if bool(upstream or mcp_servers) + bool(mcp_url) + bool(server) != 1:
         raise UserError(
             "name one server: a model's with --upstream, or an MCP server's with --mcp-url or by its command "
-            "behind `--`"
+            "behind `--`; or all of an agent's with --upstream and --mcp-servers"
         )
+    if server and shutil.which(server[0]) is None:
+        raise UserError(f"there is no program {server[0]!r} here or on PATH")
     if server:
-        from ..proxy.mcp.calls import door_of
+        from ..proxy.journal import door_id
         from ..proxy.mcp.stdio import relayed
 
-        words = (str(Path.cwd()), *server)
-        door = door_of(plan, words, allow_writes=allow_writes, defend=defend, journal=journal)
-        if code := relayed(door, session, server):
+        _, _, door = _opened(plan, journal, tools=True, allow_writes=allow_writes, defend=defend, say=say)
+        if code := relayed(door._replace(by=door_id(str(Path.cwd()), *server)), named, server):
             raise UserError(f"the MCP server ended with status {code}")
         return
-    if upstream:
-        served = proxy_llm(
-            upstream,
-            plan,
-            port=port,
-            journal=journal,
-            allow_writes=allow_writes,
-            defend=defend,
-            silence_s=timeout,
-            say=say,
-        )
-    else:
-        served = proxy_mcp(
-            mcp_url or "",
-            plan,
-            port=port,
-            journal=journal,
-            allow_writes=allow_writes,
-            defend=defend,
-            silence_s=timeout,
-        )
-    with served as address:
-        base, _, end = address.rpartition("/")
-        say(f"address of a session: {base}/s/CASE.REPEAT/{end}")
-        say(f"without a session:    {address}")
-        say(f"journal: {journal}; nothing but {upstream or mcp_url} is asked")
+    with proxied(
+        plan,
+        upstream=upstream,
+        mcp_servers=mcp_servers,
+        write=write,
+        mcp_url=mcp_url,
+        listen=listen,
+        port=port,
+        token=token,
+        session=session,
+        journal=journal,
+        allow_writes=allow_writes,
+        defend=defend,
+        silence_s=timeout,
+        say=say,
+    ):
         threading.Event().wait()  # until Ctrl-C
 
 
 @contextmanager
-def proxy_llm(
-    upstream: str,
+def proxied(
     plan: str | Path,
     *,
+    upstream: str | None = None,
+    mcp_servers: str | Path | None = None,
+    write: str | Path | None = None,
+    mcp_url: str | None = None,
+    listen: str = "127.0.0.1",
     port: int = 0,
+    token: str | None = None,
+    session: str | None = None,
     journal: str | Path | None = None,
     allow_writes: bool = False,
     defend: "Names" = (),
     silence_s: float = 600.0,
     say: Tell = silent,
 ) -> Iterator[str]:
-    """An OpenAI-compatible address on loopback, while the block runs; yields it.
+    """The doors of `rbtc proxy` while the block runs; yields the base URL for the agent's model, or of MCP.
 
-    `upstream`: the base URL of the model's server. `port`: 0 for a free one. `journal`: a file that gets a
-    line for each exchange. `allow_writes`: faults may take the place of the results of any tool. `defend`:
-    defences between agent and model, in place of the plan's. `silence_s`: how long the server may say
-    nothing. `say` gets a line, once each, for what the user should know: a request that did not get its type,
-    a server that refuses the key.
+    `upstream`: the base URL of the model's server. `mcp_servers`: a client's file, which is written with the
+    doors to `write`; or `mcp_url`: the address of one server. `port`: 0 for a free one. `journal`: a file
+    that gets a line for each exchange. `allow_writes`: faults may take the place of the results of any tool.
+    `defend`: defences between agent and model, in place of the plan's. `silence_s`: how long a server may say
+    nothing. `say` gets a line for what the user should know: addresses, sessions that begin, and once each a
+    request that did not get its type, a server that refuses the key.
 
     Raises UserError for a plan that is none, a dataset that lacks one of its types, and a port that is taken.
 
-    >>> with proxy_llm("http://127.0.0.1:8000/v1", "plan.yaml") as base_url:  # doctest: +SKIP
+    >>> with proxied("plan.yaml", upstream="http://127.0.0.1:8000/v1") as base_url:  # doctest: +SKIP
     ...     run_agent(base_url.replace("/v1", "/s/refund-17.0/v1"))
     """
     from ..proxy.door import Door
-    from ..proxy.plan import planned
-    from ..proxy.relay import serving
+    from ..proxy.journal import door_id
+    from ..proxy.mcp.http import Http
+    from ..proxy.mcp.servers import endpoints, read_servers, write_wrapped
+    from ..proxy.relay import Endpoint, serving
 
-    found, data = planned(Path(plan), allow_writes=allow_writes, defend=defend)
-    door = Door(
-        upstream,
-        found,
-        rows=data.rows,
-        journal=None if journal is None else Path(journal),
-        fingerprint=data.fingerprint(),
-        silence_s=silence_s,
+    if bool(mcp_servers) != bool(write):
+        raise UserError(
+            "--mcp-servers and --write go together: the client's file, and the one to give it now"
+        )
+    servers = read_servers(Path(mcp_servers)) if mcp_servers else {}
+    kept = None if journal is None else Path(journal)
+    asked, data, called = _opened(
+        Path(plan),
+        kept,
+        model=upstream is not None,
+        tools=upstream is None or mcp_servers is not None,
+        allow_writes=allow_writes,
+        defend=defend,
         say=say,
     )
-    if found.idle:
+    found: list[Endpoint] = []
+    if upstream is not None:
+        door = Door(
+            upstream,
+            asked,
+            rows=data.rows,
+            journal=kept,
+            sessions=called.sessions,
+            beside_tools=bool(servers),
+            silence_s=silence_s,
+            say=say,
+        )
+        found.append(door)
+    if mcp_url is not None:
+        own = called._replace(by=door_id(mcp_url.partition("?")[0]))
+        found.append(Http(mcp_url, own, silence_s=silence_s))
+    found += endpoints(servers, called, silence_s)
+    if called.idle:
         say("the plan names no types, faults or defences: requests pass as they are, without a journal")
-    with serving(door, port) as url:
-        yield url
+    with serving(*found, port=port, listen=listen, token=token) as address:
+        base = address.removesuffix(f"/{found[0].place}")
+        outside = f"{base}/t/TOKEN" if token else base
+        if mcp_servers is not None and write is not None:
+            named = f"{base}/s/{quote(session, safe='')}" if session else base
+            write_wrapped(Path(mcp_servers), Path(write), named, token)
+            say(f"servers of the client: {write}")
+        for place in () if mcp_servers and not upstream else (found[0].place,):
+            say(f"address of a session: {outside}/s/{session or 'CASE.REPEAT'}/{place}")
+            say(f"without a session:    {outside}/{place}")
+        say(f"journal: {journal}; nothing but {upstream or mcp_url} is asked")
+        yield address
+    called.sessions.journal.close()
 
 
-@contextmanager
-def proxy_mcp(
-    url: str,
-    plan: str | Path,
+def _opened(
+    path: Path,
+    journal: Path | None,
     *,
-    port: int = 0,
-    journal: str | Path | None = None,
-    allow_writes: bool = False,
-    defend: "Names" = (),
-    silence_s: float = 600.0,
-) -> Iterator[str]:
-    """An MCP address on loopback, while the block runs; yields it.
+    model: bool = False,
+    tools: bool = False,
+    allow_writes: bool,
+    defend: "Names",
+    say: Tell,
+) -> tuple["Plan", "Dataset", "Door"]:
+    """The plan of a file as a door before the model carries it out, its dataset, and a door before tools.
 
-    `url`: the address of the server (streamable HTTP). The rest as for `proxy_llm`.
-
-    >>> with proxy_mcp("http://127.0.0.1:8000/mcp", "plan.yaml") as address:  # doctest: +SKIP
-    ...     run_agent(address.replace("/mcp", "/s/refund-17.0/mcp"))
+    Of an agent that has both, the model's door sees requests and replies, the others what a call does: faults
+    of calls are theirs, all else is its own. Raises UserError.
     """
-    from ..proxy.mcp.calls import door_of
-    from ..proxy.mcp.http import Http
-    from ..proxy.relay import serving
+    from msgspec.structs import replace
 
-    kept = None if journal is None else Path(journal)
-    door = door_of(Path(plan), (url,), allow_writes=allow_writes, defend=defend, journal=kept)
-    with serving(Http(url, door, silence_s=silence_s), port) as base:
-        yield f"{base.removesuffix('/v1')}/mcp"
-    door.journal.close()
+    from ..proxy.journal import Journal
+    from ..proxy.mcp.calls import Door
+    from ..proxy.plan import check, planned
+    from ..proxy.scenes import Scenes
+    from ..proxy.sessions import Sessions
+
+    found, data = planned(path, allow_writes=allow_writes, defend=defend)
+    asked = called = found
+    if model and tools:
+        asked = replace(found, faults=())
+        called = replace(found, types=(), types_after=0, defend=(), bench=None)
+    if model:
+        check(asked, tools=False)
+    if tools:
+        check(called, tools=True)
+    scenes = Scenes(found, data.rows)
+    sessions = Sessions(Journal(journal, found, fingerprint=data.fingerprint()), say)
+    return asked, data, Door("", called, found.idle, scenes, sessions, data.results)
 
 
 def proxy_run(

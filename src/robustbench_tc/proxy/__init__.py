@@ -10,7 +10,8 @@ rewrite      the row's tools and words in place of the request's, and what a cal
 chat         a conversation as the model has to see it, and a reply taken apart
 dialects     requests, replies and streams of chat completions; `responses`, `anthropic` those of the others
 door         the LLM door: one request until its reply has gone out
-relay        the server on loopback, and the only one that it asks; `sse` cuts what comes into events
+relay        the server that a door is, and the only one that it asks; `sse` cuts what comes into events
+sessions     whose calls are counted together, over all doors of a process
 mcp          the door between a client and an MCP server
 journal      what was changed, a line for each exchange; `summary` counts it, `scored` makes a run of it
 explain      what each call of a session will meet

@@ -27,8 +27,8 @@ from . import chat, rewrite
 from .anthropic import MESSAGES, Messages, MessagesStream
 from .chat import Held, Split
 from .dialects import ChatCompletions, ChatStream, Said
-from .journal import LEFT, Called, Exchange, Heard, Journal
-from .plan import Plan, Refused, Session, check
+from .journal import LEFT, Called, Exchange, Heard, Journal, door_id
+from .plan import Plan, Refused, Session, check, parse
 from .relay import (
     OURS,
     SILENCE_S,
@@ -45,6 +45,7 @@ from .relay import (
 from .responses import RESPONSES, Responses, ResponsesStream
 from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, offer, text_of, tools_of
 from .scenes import TOOLS_UNREAD, Scene, Scenes, loaded
+from .sessions import Sessions
 from .sse import END, MOST, Parts, event_data, event_of
 
 Dialect: TypeAlias = ChatCompletions | Responses | Messages
@@ -72,16 +73,20 @@ class Door(Relay):
         rows: tuple[Sample, ...] = (),
         journal: Path | None = None,
         fingerprint: str | None = None,
+        sessions: Sessions | None = None,
+        beside_tools: bool = False,
         silence_s: float = SILENCE_S,
         say: Tell = silent,
     ) -> None:
-        """`rows`: those of the plan's dataset, whose `fingerprint` the journal keeps. `say` gets a line for
-        what the user should know, each kind of thing once. Raises UserError."""
+        """`rows`: those of the plan's dataset, whose `fingerprint` the journal keeps. `sessions`: with a
+        journal that others write too; `beside_tools`: doors before the agent's tools say which one it is in.
+        `say` gets a line for what the user should know, each kind of thing once. Raises UserError."""
         super().__init__(upstream, silence_s=silence_s)
         check(plan, tools=False)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        self.journal = Journal(journal, plan, fingerprint=fingerprint, server=(self.url,))
+        self._by, self._beside_tools = door_id(self.url), beside_tools
+        self.sessions = sessions or Sessions(Journal(journal, plan, fingerprint=fingerprint), say)
         self.held = Held(journal)
         self.heard = Heard()
         self._say = say
@@ -92,23 +97,35 @@ class Door(Relay):
 
     async def close(self) -> None:
         await super().close()
-        self.journal.close()
+        self.sessions.journal.close()
 
-    async def exchange(
-        self, request: web.Request, name: str | None, path: str, body: bytes
-    ) -> web.StreamResponse:
-        session = session_of(request, name, self.plan, "base URL …/s/<case>.<repeat>/v1")
-        dialect = DIALECTS.get(bare := path.partition("?")[0])
-        if self.plan.idle or request.method != "POST" or dialect is None:
-            if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
-                code = self.plan.type_of(session)  # a model is asked, and nothing happens to it
-                self.note(request, Exchange.of(session, type=code, skipped="path_is_not_perturbed"))
+    async def exchange(self, request: web.Request, name: str | None, path: str) -> web.StreamResponse:
+        body, bare = await request.read(), path.partition("?")[0]
+        dialect = DIALECTS.get(bare)
+        asks = request.method == "POST" and (dialect is not None or bare in OTHER_APIS)
+        if self.plan.idle or not asks:
+            if name is not None:
+                parse(name)
+            return await self.passed_on(request, path, body)
+        session = session_of(name, self.plan, "base URL …/s/<case>.<repeat>/v1")
+        if dialect is None:  # a model is asked, and nothing happens to it
+            session = session or self.session_of(())
+            code = self.plan.type_of(session)
+            self.note(request, Exchange.of(session, type=code, skipped="path_is_not_perturbed"))
             return await self.passed_on(request, path, body)
         return await Handling(self, dialect, request, session, path, body).run()
 
+    def session_of(self, messages: Sequence[Chat]) -> Session:
+        """That of a conversation whose request names none."""
+        if self._beside_tools:
+            return self.sessions.under_way(self._by)
+        return self.sessions.of(self._by, messages)
+
     def note(self, request: web.Request, line: Exchange) -> None:
         """A line of the journal, and what the user should know of it, once for each kind of thing."""
-        self.journal.write(line, secrets_of(request.headers, request.rel_url.raw_query_string))
+        line.by = self._by
+        secrets = secrets_of(request.headers, request.rel_url.raw_query_string) | self.secrets
+        self.sessions.journal.write(line, secrets)
         if line.status in (401, 403, 404):  # what the server says stays in the journal: it may quote a key
             self._tell(
                 str(line.status),
@@ -156,9 +173,15 @@ class Handling:
     """One request of the agent's, until its reply has gone out."""
 
     def __init__(
-        self, door: "Door", dialect: Dialect, request: web.Request, session: Session, path: str, raw: bytes
+        self,
+        door: "Door",
+        dialect: Dialect,
+        request: web.Request,
+        session: Session | None,
+        path: str,
+        raw: bytes,
     ) -> None:
-        """Raises Refused."""
+        """`session`: as the request names it. Raises Refused."""
         if request.headers.get("Content-Encoding", "identity") != "identity":
             raise Refused("a compressed body is not supported: send it as it is")
         body = loaded(raw)
@@ -166,14 +189,15 @@ class Handling:
             raise Refused("the body has to be a JSON object")
         if not isinstance(body.get("tools") or [], list):
             raise Refused("'tools' has to be a list")
-        self.door, self.dialect, self.request, self.session = door, dialect, request, session
+        self.door, self.dialect, self.request = door, dialect, request
         self.path, self.raw, self.body = path, raw, dialect.read(body)
+        self.session = session or door.session_of(self.body["messages"])
         self.budget = Budget(MOST)
         self.usage: dict[str, int] = {}
         model = body.get("model")
-        self.line = Exchange.of(session, model=model if isinstance(model, str) else None)
+        self.line = Exchange.of(self.session, model=model if isinstance(model, str) else None)
         """The journal's."""
-        self.line.asked = door.heard.since(session, self.body)
+        self.line.asked = door.heard.since(self.session, self.body)
         self.begin()
 
     def begin(self) -> None:

@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
@@ -65,6 +65,11 @@ def of_process(command: Sequence[str], environment: Mapping[str, str]) -> Secret
         if name.startswith("-") and KEY_LIKE.search(name):
             keys.append(value or following)
     return Secrets(frozenset(keys))
+
+
+def door_id(*server: str) -> str:
+    """A door, by what it stands before: its address, or its folder and command."""
+    return hashlib.sha256(repr(server).encode()).hexdigest()[:12]
 
 
 LLM: Literal["llm"] = "llm"
@@ -176,13 +181,15 @@ class Exchange(msgspec.Struct, kw_only=True, omit_defaults=True):
     door: Literal["llm", "mcp"] = LLM
     """The kind of door that wrote the line."""
     by: str = ""
-    """The door: a digest of what it stands before, the same when it is started again."""
+    """The door: the name of the server that it stands before, or a digest (`door_id`); the same when it is
+    started again."""
     ended: float = 0.0
     """When the reply or result went out; seconds since the epoch."""
     began: float | None = None
     """MCP: when the call came."""
     opening: float | None = None
-    """MCP: when the client began the session at this door, by starting it or by `initialize`."""
+    """MCP: when a client began the session, at this door or at another of the same process, by starting it or
+    by `initialize`."""
     lists: list[str] | None = None
     """MCP, in the session's first line of a door, which is no call: names of the server's tools."""
     opened: Opened | None = None
@@ -235,13 +242,12 @@ class Journal:
         plan: Plan | None = None,
         *,
         fingerprint: str | None = None,
-        server: Sequence[str] = (),
     ) -> None:
-        """Adds to the file at `path`. None: keeps nothing. `fingerprint`: of the plan's dataset. `server`:
-        what the door stands before, by its address or its folder and command."""
-        self._by = hashlib.sha256(repr(tuple(server)).encode()).hexdigest()[:12]
+        """Adds to the file at `path`. None: keeps nothing. `fingerprint`: of the plan's dataset."""
         self._opened: Opened | None = None
         self._file: int | None = None
+        self._next, self._looked_at = 0, 0
+        """The number of the next session without a name, and how many bytes of the file that comes from."""
         if path is None:
             return
         if plan is not None:
@@ -262,7 +268,7 @@ class Journal:
         exchange.error = exchange.error and secrets.blanked(exchange.error)
         if self._file is None:
             return
-        exchange.by, exchange.opened, self._opened = self._by, self._opened, None
+        exchange.opened, self._opened = self._opened, None
         exchange.ended = exchange.ended or time.time()
         line = encoded(exchange)
         for secret in filter(is_long, secrets.keys):
@@ -276,6 +282,19 @@ class Journal:
             if written < len(line):
                 os.ftruncate(self._file, before)
 
+    def next_session(self, by: str) -> Session:
+        """The next session of those without a name; a line of the door takes it, so that no other has it."""
+        with nullcontext() if self._file is None else _locked(self._file):
+            if self._file is not None and (size := os.fstat(self._file).st_size):
+                with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as whole:
+                    taken = map(int, _TAKEN.findall(whole, self._looked_at))
+                    self._next = max([self._next, *(number + 1 for number in taken)])
+                self._looked_at = size
+            session = Session(NAMELESS, self._next)
+            self._next += 1
+            self.write(Exchange.of(session, door=MCP, by=by), NONE)
+        return session
+
     def close(self) -> None:
         """No line can be written any more."""
         if self._file is not None:
@@ -283,6 +302,9 @@ class Journal:
             self._file = None
 
 
+NAMELESS = "client"
+"""The case of sessions that their client gives no name."""
+_TAKEN = re.compile(rb'"session":"%b\.(\d{1,9})"' % NAMELESS.encode())
 _NOT_OURS = "{} is there already and not a journal of a door: choose another --journal"
 
 

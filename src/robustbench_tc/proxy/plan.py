@@ -79,13 +79,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     defend: Words = ()
     """Defences between the row and the model, the first in front (`rbtc list defences`)."""
 
-    @property
-    def at_run_time(self) -> bool:
-        """Whether something depends on the session: what a request without one cannot be given."""
-        several = len(self.types) > 1 or self.types_after > 0
-        kinds = (taxonomy.get(code) for code in self.types if code != taxonomy.CLEAN)
-        return bool(self.faults or self.bench) or several or any(kind.answered_calls for kind in kinds)
-
     def type_of(self, session: Session) -> str:
         """The type of a session: the repeats of a case go through the types in turn."""
         return self.types[session.repeat % len(self.types)] if self.types else taxonomy.CLEAN

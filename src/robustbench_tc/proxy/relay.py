@@ -1,18 +1,19 @@
-"""The server of a door, OpenAI-compatible, on loopback, and the one server that it asks: what no plan changes
-passes byte by byte.
+"""The server that a door is, on one address with a path for each thing that it stands before, and the one
+server that is asked behind such a path: what no plan changes passes byte by byte.
 
-Nothing goes anywhere else, and nothing is added to what the caller sent: no redirect is followed, no proxy or
-key of the environment is looked at, no cookie is kept.
+Nothing goes anywhere else, and nothing is added to what the caller sent but the query of the address that the
+user named: no redirect is followed, no proxy or key of the environment is looked at, no cookie is kept.
 """
 
 import asyncio
+import hmac
 import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 import aiohttp
@@ -24,7 +25,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm.endpoint import parse_address
 from robustbench_tc.schema import Json, dumps
 
-from .journal import KEY_LIKE, Secrets
+from .journal import KEY_LIKE, LEFT, Secrets
 from .plan import HEADER, Plan, Refused, Session, parse
 from .scenes import inside
 from .sse import MOST
@@ -33,7 +34,10 @@ HOP_BY_HOP = frozenset(
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
     "transfer-encoding upgrade".split()
 )
-OURS = frozenset({"host", "content-length", "expect", "origin", "referer", "cookie", HEADER.lower()})
+TOKEN = "X-RBTC-Token"
+OURS = frozenset(
+    {"host", "content-length", "expect", "origin", "referer", "cookie", HEADER.lower(), TOKEN.lower()}
+)
 """Headers of a request that are between the caller and the door."""
 THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
 """Headers of a reply that are between the server and the door."""
@@ -84,8 +88,7 @@ SILENCE_S = 600.0
 
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
-_PATH = re.compile(r"(?:/s/([^/]*))?(/v1(?:/.*)?)", re.DOTALL)
-_TWICE = re.compile(r"/v1/v1(?:/|$)")
+_PATH = re.compile(r"(?:/t/([^/]*))?((?:/s/([^/]*))?(.*))", re.DOTALL)
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 
 
@@ -93,26 +96,49 @@ _ERRORS = {403: "permission_error", 404: "not_found_error", 413: "request_too_la
 """Types of errors, in Anthropic's words; OpenAI's clients go by the status."""
 
 
-def refusal(said: str, status: int) -> web.Response:
-    """An error as OpenAI's API writes it, and Anthropic's too: one object is both."""
-    kind = _ERRORS.get(status, "invalid_request_error" if status < 500 else "api_error")
-    error = {"message": f"rbtc proxy: {said}", "type": kind, "param": None, "code": None}
-    body = {"type": "error", "error": error}
+def refusal(said: str, status: int, *, mcp: bool = False) -> web.Response:
+    """An error as OpenAI's API writes it, and Anthropic's too: one object is both; or as MCP does."""
+    said, kind = f"rbtc proxy: {said}", "invalid_request_error" if status < 500 else "api_error"
+    error = {"message": said, "type": _ERRORS.get(status, kind), "param": None, "code": None}
+    body: dict[str, Json] = {"type": "error", "error": error}
+    if mcp:
+        body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": said}}
     return web.Response(status=status, body=dumps(body).encode(), content_type="application/json")
 
 
-class Relay(ABC):
+class Endpoint(ABC):
+    """What answers below one path of a door's address."""
+
+    place = "v1"
+    """The path, without its first slash."""
+
+    async def close(self) -> None:  # noqa: B027 - most have nothing to end
+        """Nothing is answered any more."""
+
+    @abstractmethod
+    async def exchange(self, request: web.Request, name: str | None, path: str) -> web.StreamResponse:
+        """One request, under the name of its session, and its reply. `path`: what stands behind the place,
+        with the query. Raises Refused."""
+
+
+class Relay(Endpoint):
     """Passes requests on to the server at one address, and its replies back."""
 
-    def __init__(self, upstream: str, *, silence_s: float = SILENCE_S) -> None:
-        """`upstream` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing. Raises
-        UserError for an address that is none, or has credentials in it."""
-        found = parse_address(upstream, "--upstream")
+    def __init__(self, upstream: str, *, silence_s: float = SILENCE_S, option: str = "--upstream") -> None:
+        """`upstream` ends where `/chat/completions` begins; a query behind it goes along with each request,
+        and its values are written nowhere. `silence_s`: how long it may say nothing. Raises UserError for an
+        address that is none, or has credentials in it."""
+        address, _, self._query = upstream.partition("?")
+        found = parse_address(address, option)
         if found.basic is not None:
             raise UserError(
-                "--upstream: leave user and password out of the address: the agent sends its own key"
+                f"{option}: leave user and password out of the address: the agent sends its own key"
             )
+        if re.search(r"[\s#]", self._query):
+            raise UserError(f"{option}: write white space in a query as %20, and # as %23")
         self.url = found.url
+        raw = (part.rpartition("=")[2] for part in self._query.split("&"))
+        self.secrets = Secrets(frozenset({*raw, *(value for _, value in parse_qsl(self._query))}))
         self._silence_s = silence_s
 
     @cached_property
@@ -140,6 +166,8 @@ class Relay(ABC):
         self, method: str, path: str, headers: CIMultiDict[str], body: bytes
     ) -> aiohttp.ClientResponse:
         """The reply, its body not yet read. `path` begins behind the address. Raises UpstreamError."""
+        if self._query:
+            path += f"{'&' if '?' in path else '?'}{self._query}"
         try:
             found = await self._session.request(
                 method,
@@ -153,7 +181,9 @@ class Relay(ABC):
             raise self._failed(error) from None
         if 300 <= found.status < 400 and found.status != 304:
             found.close()
-            raise UpstreamError(f"{self.url} answers with a redirect: give --upstream the address it means")
+            raise UpstreamError(
+                f"{self.url} answers with a redirect: give the door the address that it means"
+            )
         return found
 
     async def piece(self, found: aiohttp.ClientResponse, budget: Budget | None = None) -> bytes:
@@ -179,46 +209,6 @@ class Relay(ABC):
         if isinstance(error, aiohttp.ClientConnectorError):
             return UpstreamError(f"{self.url} cannot be reached: is the server running?")
         return UpstreamError(f"{self.url} gave no whole reply ({type(error).__name__})")
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Any request: what is wrong with it, or with the server, is an error object of one line."""
-        try:
-            # A web page could send another name for this machine, or its own origin.
-            if not _LOOPBACK.fullmatch(request.headers.get("Host", "")):
-                raise Refused("this door answers to 127.0.0.1 and localhost only", 403)
-            if not _ORIGIN.fullmatch(request.headers.get("Origin", "http://localhost")):
-                raise Refused("requests of web pages are refused", 403)
-            name, path = self._route(request)
-            name = name if name is not None else request.headers.get(HEADER)
-            query = request.rel_url.raw_query_string
-            path += f"?{query}" if query else ""
-            return await self.exchange(request, name, path, await request.read())
-        except Refused as error:
-            return refusal(str(error), error.status)
-        except ConnectionError:
-            return refusal("the caller has left", 499)  # which nobody gets
-        except web.HTTPException as error:
-            return refusal(error.text or error.reason, error.status)
-
-    def _route(self, request: web.Request) -> tuple[str | None, str]:
-        """The session that a request's path names, and the path behind `/v1`."""
-        raw = request.rel_url.raw_path
-        found = _PATH.fullmatch(raw)
-        twice = found is not None and _TWICE.match(found[2])
-        if found is None or twice or _UP.search(raw):
-            what = "has /v1 twice (Anthropic's SDKs add it)" if twice else "is not below /v1"
-            place = f"http://{request.host}"
-            raise Refused(
-                f"the path {raw[:100]} {what}: the base URL is {place}/v1, or {place}/s/<case>.<repeat>/v1",
-                404,
-            )
-        return found[1] and unquote(found[1]), found[2].removeprefix("/v1")
-
-    @abstractmethod
-    async def exchange(
-        self, request: web.Request, name: str | None, path: str, body: bytes
-    ) -> web.StreamResponse:
-        """One request, under the name of its session, and its reply. Raises Refused."""
 
     async def passed_on(
         self, request: web.Request, path: str, body: bytes, kept: bytearray | None = None
@@ -252,14 +242,14 @@ class Relay(ABC):
         return reply
 
 
-def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -> Session:
-    """The session that a request names, `-.0` where it names none. Raises Refused, also where the
-    plan depends on it; `place`: where else than in the header it can stand."""
+def session_of(name: str | None, plan: Plan, place: str) -> Session | None:
+    """The session that a request names; None where it names none, and gets the next one. Raises Refused, also
+    where the plan has a dataset, whose case the session has to name; `place`: where it can."""
     if name is not None:
         return parse(name)
-    if plan.at_run_time and request.method == "POST":
-        raise Refused(f"this plan needs to know the session: use the {place}, or the header {HEADER}")
-    return Session("-", 0)
+    if plan.bench is not None:
+        raise Refused(f"this plan needs to know the case: use the {place}, or the header {HEADER}")
+    return None
 
 
 def broken_off(request: web.Request) -> None:
@@ -268,12 +258,69 @@ def broken_off(request: web.Request) -> None:
         request.transport.abort()
 
 
-@contextmanager
-def serving(relay: Relay, port: int = 0) -> Iterator[str]:
-    """Serves on loopback, in a thread of its own, while the block runs; yields the base URL.
+class Front(NamedTuple):
+    """Who comes in, and to which endpoint."""
 
-    Raises UserError where the port is taken.
+    endpoints: Sequence[Endpoint]
+    token: str | None = None
+    """What every request has to hold, in its path or a header; None: it has to come from this machine."""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Any request: what is wrong with it, or with the server, is an error object of one line."""
+        raw = request.rel_url.raw_path
+        mcp = "mcp" in (*raw.split("/"), self.endpoints[0].place.partition("/")[0])
+        try:
+            endpoint, name, path = self._route(request, raw)
+            return await endpoint.exchange(request, name, path)
+        except Refused as error:
+            return refusal(str(error), error.status, mcp=mcp)
+        except ConnectionError:
+            return refusal("the caller has left", LEFT, mcp=mcp)  # which nobody gets
+        except web.HTTPException as error:
+            return refusal(error.text or error.reason, error.status, mcp=mcp)
+
+    def _route(self, request: web.Request, raw: str) -> tuple[Endpoint, str | None, str]:
+        """Where a request goes, its session's name, and what of its path stands behind the place."""
+        found = _PATH.fullmatch(raw)
+        assert found is not None
+        token, path, name, rest = found.groups()
+        given = request.headers.get(TOKEN, unquote(token or "")).encode("utf-8", "surrogateescape")
+        if self.token and not hmac.compare_digest(given, self.token.encode()):
+            raise Refused(f"this door has a token: it stands in the path, /t/<token>/…, or in {TOKEN}", 401)
+        # A web page could send another name for this machine, or its own origin.
+        if not self.token and not _LOOPBACK.fullmatch(request.headers.get("Host", "")):
+            raise Refused("this door answers to 127.0.0.1 and localhost only", 403)
+        if not _ORIGIN.fullmatch(request.headers.get("Origin", "http://localhost")):
+            raise Refused("requests of web pages are refused", 403)
+        why = "is not below " + ", ".join(f"/{one.place}" for one in self.endpoints)
+        for endpoint in self.endpoints:
+            place, behind = f"/{endpoint.place}", rest.removeprefix(f"/{endpoint.place}")
+            if f"{behind}/".startswith(f"{place}/"):
+                why = f"has {place} twice" + (" (Anthropic's SDKs add it)" if place == "/v1" else "")
+            elif f"{rest}/".startswith(f"{place}/") and not _UP.search(raw):
+                query = request.rel_url.raw_query_string
+                name = request.headers.get(HEADER) if name is None else unquote(name)
+                return endpoint, name, behind + (f"?{query}" if query else "")
+        base = f"http://{request.host}{'/t/<token>' if self.token else ''}"
+        first = self.endpoints[0].place
+        raise Refused(
+            f"the path {path[:100]} {why}: the base URL is {base}/{first}, or "
+            f"{base}/s/<case>.<repeat>/{first}",
+            404,
+        )
+
+
+@contextmanager
+def serving(
+    *endpoints: Endpoint, port: int = 0, listen: str = "127.0.0.1", token: str | None = None
+) -> Iterator[str]:
+    """Serves in a thread of its own while the block runs; yields the base URL of the first endpoint.
+
+    Raises UserError where the port is taken, and for another address than this machine's own without a token.
     """
+    host = f"[{listen}]" if ":" in listen else listen
+    if not token and not _LOOPBACK.fullmatch(host):
+        raise UserError(f"--listen {listen}: others can come in there: say with --token what they must know")
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="door", daemon=True)
     thread.start()
@@ -282,28 +329,29 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
         asyncio.run_coroutine_threadsafe(step, loop).result()
 
     app = web.Application(client_max_size=MOST)
-    app.router.add_route("*", "/{rest:.*}", relay.handle)
+    app.router.add_route("*", "/{rest:.*}", Front(endpoints, token).handle)
     runner = web.AppRunner(
         app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
     )
     try:
-        done(_started(runner, port))
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        done(_started(runner, listen, port))
+        yield f"http://{host}:{runner.addresses[0][1]}/{endpoints[0].place}"
     finally:
         done(runner.cleanup())
-        done(relay.close())
+        for endpoint in reversed(endpoints):  # the first closes the journal
+            done(endpoint.close())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
 
 
-async def _started(runner: web.AppRunner, port: int) -> None:
+async def _started(runner: web.AppRunner, listen: str, port: int) -> None:
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", port).start()
+        await web.TCPSite(runner, listen, port).start()
     except (OSError, OverflowError) as error:
         raise UserError(
-            f"--port {port}: the door cannot listen on 127.0.0.1 there ("
+            f"--port {port}: the door cannot listen on {listen} there ("
             f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
         ) from None
 

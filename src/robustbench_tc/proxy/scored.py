@@ -36,7 +36,7 @@ from robustbench_tc.option import Tell
 from robustbench_tc.schema import Json, Sample
 from robustbench_tc.shown import Line, Part
 
-from .journal import LEFT, Exchange, Opened, read
+from .journal import LEFT, LLM, Exchange, Opened, read
 from .plan import Session
 from .summary import as_replies
 
@@ -196,12 +196,14 @@ def score(
     return Scored(folder, len(made), dict((+failures).most_common()))
 
 
-def _unseen(by_row: Mapping[str, Sequence[Attempt]], data: Dataset, lines: Iterable[Exchange]) -> list[str]:
+def _unseen(by_row: Mapping[str, Sequence[Attempt]], data: Dataset, lines: Sequence[Exchange]) -> list[str]:
     """Names the servers, by their tools, whose calls no door of the MCP saw in sessions of which others were
     seen: an agent that called them is judged as if it had not."""
     listed: dict[str, set[str]] = defaultdict(set)
     for line in lines:
         listed[line.session].update(line.lists or ())
+    for session in {line.session for line in lines if line.door == LLM}:
+        listed.pop(session, None)  # the model's door sees every call
     clean = {row.clean_id: row.tools for row in data.rows if row.type_code == taxonomy.CLEAN}
     unseen = {
         (tool.name, one.session)

@@ -20,7 +20,7 @@ from .journal import LLM, Exchange
 
 
 def as_replies(exchanges: Iterable[Exchange]) -> list[Exchange]:
-    """The lines of both kinds of doors, those of this one as exchanges with a model."""
+    """The lines of both kinds of doors, those of the MCP's as exchanges with a model."""
     found: list[Exchange] = []
     sessions: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
@@ -65,7 +65,6 @@ def _replies(calls: Sequence[Exchange]) -> Iterator[Exchange]:
         said = {"text": "", "tool_calls": called or None, "finish_reason": "tool_calls" if called else "stop"}
         yield msgspec.structs.replace(
             row,
-            door=LLM,
             opened=None,
             number=turn + 1,
             turn=turn,
@@ -128,6 +127,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 def summary(exchanges: Sequence[Exchange]) -> Summary:
     """Of the lines of both doors; calls that a client made at once are one exchange of the MCP door's."""
     ours = as_replies(exchanges)
+    # The calls of an agent with doors of both kinds are known from its model's.
+    models = {one.session for one in ours if one.door == LLM}
+    once = [one for one in ours if one.door == LLM or one.session not in models]
     faults = Counter[tuple[str, str]]()
     for one in ours:
         names = {call["name"] for reply in one.replies for call in reply.get("tool_calls") or ()}
@@ -140,16 +142,16 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
             faults[replaced.kind, "called_others"] += bool(names) and not again
             faults[replaced.kind, "answered"] += bool(one.replies) and not names
             faults[replaced.kind, "stopped"] += not one.replies
-    types = {one.session: one.type for one in ours}
+    types = {one.session: one.type for one in once}
     kinds = sorted({kind for kind, _ in faults})
     return Summary(
         sessions=len(types),
-        exchanges=len(ours),
-        calls=sum(len(reply.get("tool_calls") or ()) for one in ours for reply in one.replies),
-        held=sum(len(one.held) for one in ours),
+        exchanges=len(once),
+        calls=sum(len(reply.get("tool_calls") or ()) for one in once for reply in one.replies),
+        held=sum(len(one.held) for one in once),
         errors=_counted(str(one.status) for one in exchanges if one.status >= 400),
         types=_counted(types.values()),
-        skipped=_counted(one.skipped for one in ours if one.skipped),
+        skipped=_counted(one.skipped for one in once if one.skipped),
         faults={kind: {name: faults[kind, name] for name in OUTCOMES} for kind in kinds},
     )
 

@@ -88,7 +88,7 @@ class Desk:
         from mcp import Client
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
-        from robustbench_tc.api.proxy import proxy_mcp
+        from robustbench_tc.api.proxy import proxied
 
         self.notices: list[Any] = []
 
@@ -112,7 +112,9 @@ class Desk:
             async with Client(self._remote.address, **options) as client:
                 yield client
         else:
-            with proxy_mcp(self._remote.address, self._folder / "plan.yaml", journal=self.journal) as address:
+            with proxied(
+                self._folder / "plan.yaml", mcp_url=self._remote.address, journal=self.journal
+            ) as address:
                 mine = address.replace("/mcp", f"/s/{session}/mcp")
                 async with Client(mine, **options) as client:
                     yield client

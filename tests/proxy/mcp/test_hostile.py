@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.api.proxy import proxy_mcp
+from robustbench_tc.api.proxy import proxied
 from robustbench_tc.errors import UserError
 from robustbench_tc.proxy.journal import read
 
@@ -52,6 +52,8 @@ def started(folder: Path, script: str, plan: str = FAULTY) -> subprocess.Popen[b
             "proxy",
             "--plan",
             "plan.yaml",
+            "--session",
+            "mcp.0",
             "--",
             sys.executable,
             "-c",
@@ -159,7 +161,7 @@ def test_calls_that_are_none_get_the_servers_answer(tmp_path: Path) -> None:
     [
         ((), "name one server: a model's with --upstream, or an MCP server's"),
         (("--mcp-url", "http://127.0.0.1:9/mcp", "--", "x"), "name one server"),
-        (("--", "no-such-command-here"), "no-such-command-here: No such file"),
+        (("--", "no-such-command-here"), "there is no program 'no-such-command-here' here or on PATH"),
         (("--session", "x", "--", "true"), "--session: the session 'x' is not written <case>.<repeat>"),
         (("--mcp-url", "ftp://x"), "http"),
     ],
@@ -182,18 +184,18 @@ def test_types_that_this_door_cannot_carry_out_are_refused(tmp_path: Path, types
     (tmp_path / "plan.yaml").write_text(f"version: 1\n{types}\n")
     with (
         pytest.raises(UserError, match=said),
-        proxy_mcp("http://127.0.0.1:9/mcp", tmp_path / "plan.yaml"),
+        proxied(tmp_path / "plan.yaml", mcp_url="http://127.0.0.1:9/mcp"),
     ):
         pass
 
 
 def test_over_http_wrong_addresses_and_web_pages_are_refused(tmp_path: Path, remote: Remote) -> None:
     (tmp_path / "plan.yaml").write_text(FAULTY)
-    with proxy_mcp(remote.address, tmp_path / "plan.yaml") as address:
+    with proxied(tmp_path / "plan.yaml", mcp_url=remote.address) as address:
         base = address.removesuffix("/mcp")
         for path, headers, status, said in (
             ("/", {}, 404, "/s/<case>.<repeat>/mcp"),
-            ("/mcp", {}, 400, "this plan needs to know the session"),
+            ("/mcp", {}, 406, "Not Acceptable"),  # a client without a name, and what the server says to it
             ("/s/x/mcp", {}, 400, "not written <case>.<repeat>"),
             ("/s/a.0/mcp", {"Origin": "https://evil.example"}, 403, "web pages are refused"),
             ("/s/a.0/mcp", {"Host": "evil.example"}, 403, "127.0.0.1 and localhost only"),
@@ -204,7 +206,7 @@ def test_over_http_wrong_addresses_and_web_pages_are_refused(tmp_path: Path, rem
 
 def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(FAULTY)
-    with proxy_mcp("http://127.0.0.1:9/mcp", tmp_path / "plan.yaml") as address:
+    with proxied(tmp_path / "plan.yaml", mcp_url="http://127.0.0.1:9/mcp") as address:
         refused = send(address.replace("/mcp", "/s/a.0/mcp"), json.dumps(LIST).encode())
     assert refused.status == 502
     assert "cannot be reached: is the server running?" in refused.body.decode()

@@ -34,6 +34,6 @@ def test_the_tutorial_pays_twice(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "timed out" in done.stdout and done.stdout.endswith("2 refunds\n")
-    listed, *calls = map(json.loads, (desk / "journal.jsonl").read_text().splitlines())
+    _, listed, *calls = map(json.loads, (desk / "journal.jsonl").read_text().splitlines())
     assert "refund_order" in listed["lists"]
     assert [call["executed"] for call in calls] == [1, 1, 1, 1]

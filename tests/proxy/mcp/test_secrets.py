@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.api.proxy import proxy_mcp
+from robustbench_tc.api.proxy import proxied
 
 from ..wire import Answer, Handler, Seen, send, serving
 from .conftest import DOOR
@@ -50,9 +50,9 @@ def test_what_a_server_quotes_of_a_request_stays_off_the_disk(
     kept = tmp_path / "journal.jsonl"
     with serving(quoting(status)) as server:
         if door == "mcp":
-            served, path, body = proxy_mcp(server.url, tmp_path / "plan.yaml", journal=kept), "", CALL
+            served, path, body = proxied(tmp_path / "plan.yaml", mcp_url=server.url, journal=kept), "", CALL
         else:
-            served = api.proxy_llm(server.url, tmp_path / "plan.yaml", journal=kept, say=print)
+            served = api.proxied(tmp_path / "plan.yaml", upstream=server.url, journal=kept, say=print)
             path, body = "/chat/completions", CHAT
         with served as address:
             mine = address.replace("/mcp", "/s/a.0/mcp").replace("/v1", "/s/a.0/v1")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.api.proxy import proxy_mcp
+from robustbench_tc.api.proxy import proxied
 
 from ..wire import Answer, Handler, Seen, Server, send, serving
 
@@ -45,7 +45,7 @@ def asked(server: Server) -> list[tuple[Any, str | None]]:
 def test_a_stream_that_breaks_off_breaks_off_here_too(tmp_path: Path, method: str) -> None:
     (tmp_path / "plan.yaml").write_text("version: 1\nfaults:\n- {kind: silent_no_op, at: [9]}\n")
     cut = Answer([NOTICE], headers=STREAM, pause_s=0.2, break_off=True)
-    with serving(saying(cut)) as server, proxy_mcp(server.url, tmp_path / "plan.yaml") as address:
+    with serving(saying(cut)) as server, proxied(tmp_path / "plan.yaml", mcp_url=server.url) as address:
         mine = address.replace("/mcp", "/s/a.0/mcp")
         headers = {"Mcp-Method": method, "Mcp-Name": "=?base64?ZsO8ciBhbGxl?="}
         with pytest.raises(http.client.IncompleteRead) as broken:
@@ -66,7 +66,7 @@ def test_a_stream_that_ends_before_its_answer_goes_on_where_the_client_comes_bac
     journal = tmp_path / "journal.jsonl"
     with (
         serving(saying(Answer([first], headers=STREAM), later)) as server,
-        proxy_mcp(server.url, tmp_path / "plan.yaml", journal=journal) as address,
+        proxied(tmp_path / "plan.yaml", mcp_url=server.url, journal=journal) as address,
     ):
         mine = address.replace("/mcp", "/s/a.0/mcp")
         assert send(mine, json.dumps(CALL).encode()).body == first
@@ -86,7 +86,7 @@ def test_a_client_that_leaves_is_no_traceback(
 ) -> None:
     (tmp_path / "plan.yaml").write_text("version: 1\n" + faults)
     endless = Answer([NOTICE * 1000] * 3000, headers=STREAM)
-    with serving(saying(endless)) as server, proxy_mcp(server.url, tmp_path / "plan.yaml") as address:
+    with serving(saying(endless)) as server, proxied(tmp_path / "plan.yaml", mcp_url=server.url) as address:
         parts = address.removeprefix("http://").partition("/")
         client = http.client.HTTPConnection(parts[0], timeout=60)
         client.request("POST", "/s/a.0/mcp", json.dumps(CALL).encode())

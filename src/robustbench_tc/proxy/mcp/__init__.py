@@ -5,6 +5,8 @@ of a protocol revision, older or newer, has to be known here (2025-11-25 and 202
 
     wire       messages, and the tools as the client is shown them, and back
     calls      one session: which call meets what, and its journal
-    stdio      between standard input and a child process
+    stdio      between a client's pipe and a child process
     http       between a port of this machine and a server's address
+    servers    a door for every server of a client's configuration, all in one process
+    pipe       what a client starts in the place of a server: a file that needs nothing but Python
 """

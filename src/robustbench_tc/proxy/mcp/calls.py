@@ -11,17 +11,16 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from robustbench_tc.eval.inputs import Names
 from robustbench_tc.result_faults import EFFECTS, RESULT_FAULTS, Fault
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
-from ..journal import MCP, NONE, Called, Exchange, Journal, Replaced
-from ..plan import Plan, Session, check, planned
+from ..journal import MCP, NONE, Called, Exchange, Replaced, Secrets
+from ..plan import Plan, Session
 from ..scenes import Scenes, clean_ids, inside
+from ..sessions import Sessions
 from . import wire
 from .wire import Listing, Message, listed
 
@@ -92,24 +91,22 @@ MOST_TOOLS = 10_000
 MOST_PAGES = 1_000
 
 
-class Door(NamedTuple):
-    """What all sessions of a door share."""
+BEGINS = ("initialize", "server/discover")
+"""What a client says first, one of them or both, a slow server perhaps several times."""
 
+
+class Door(NamedTuple):
+    """What all clients of a door share."""
+
+    by: str
+    """As the journal names it."""
     plan: Plan
+    idle: bool
+    """Whether nothing is to happen at any door of the agent."""
     scenes: Scenes
-    journal: Journal
+    sessions: Sessions
     results: Mapping[str, Mapping[str, Sequence[Json]]] = {}
     """By clean id and tool: what the tools of own cases answer, in turn, where a call is not carried out."""
-
-
-def door_of(
-    plan: Path, server: Sequence[str], *, allow_writes: bool, defend: Names = (), journal: Path | None
-) -> Door:
-    """A door of a plan's file before one server: its address, or its folder and command. Raises UserError."""
-    found, data = planned(plan, allow_writes=allow_writes, defend=defend)
-    check(found, tools=True)
-    kept = Journal(journal, found, fingerprint=data.fingerprint(), server=server)
-    return Door(found, Scenes(found, data.rows), kept, data.results)
 
 
 @dataclass
@@ -127,35 +124,41 @@ class Pending:
 
 
 class Calls:
-    """One session at one door, from the client's `initialize` on."""
+    """What one client says at one door, from its `initialize` on."""
 
-    def __init__(self, door: Door, session: Session) -> None:
-        self._plan, self._door, self._session = door.plan, door, session
-        self.secrets = NONE
-        """What no line of the journal may hold: of all requests of the session."""
+    def __init__(
+        self, door: Door, name: Session | None, secrets: Secrets = NONE, first: Message | None = None
+    ) -> None:
+        """`name`: of its session, where it has one. `first`: what it has said so far."""
+        self._plan, self._door = door.plan, door
+        self._run = door.sessions.begin(door.by, Session("-", 0) if door.idle else name)
+        self._session = self._run.session
+        self.secrets = secrets
+        """What no line of the journal may hold: of all requests of the client."""
+        self._last = (first or {}).get("method")
         self.open: dict[str, Pending] = {}
         """Requests without an answer so far, by `wire.key` of their ids."""
         self.listening: dict[object, Tell] = {}
         """Where the client waits to hear that its list of tools is another one."""
         self._changed = False
         """Whether it is to hear that now."""
-        self._number = 0
-        """Of the last call, from 1."""
         self._gone: frozenset[str] = frozenset()
         """Tools that were dropped when the client last got the list."""
-        self._own = 0
-        """How many calls were of the server's tools."""
-        self._batch, self._batch_ended = 0, 0.0
-        self._opening = time.time()  # seconds since the epoch, as all times here
-        self._listing = Listing([], door.scenes.untouched(session))
+        self._listing = Listing([], door.scenes.untouched(self._session))
         """What the client was shown."""
         self._learned = False
         self._tools: dict[str, Json] = {}
         self._learning = asyncio.Lock()
-        cases = (door.results[one] for one in clean_ids(session.case) if one in door.results)
+        cases = (door.results[one] for one in clean_ids(self._session.case) if one in door.results)
         self._memory = Memory(next(cases, {}))
 
     # What the client says
+
+    def over(self, message: Message) -> bool:
+        """Whether a message of its is the first of another client, or of this one started again."""
+        before, said = self._last, message.get("method")
+        self._last = said or before
+        return said in BEGINS and before not in (None, *BEGINS)
 
     def looks_at(self, message: Message) -> bool:
         """Whether a message of the client's is a request that the plan is about."""
@@ -165,7 +168,7 @@ class Calls:
             or (method == "tools/list" and inside(message, "params", "cursor") is None)
             or (method in ("initialize", "server/discover") and self._plan.changes_lists)
         )
-        return about and message.get("id") is not None and not self._plan.idle
+        return about and message.get("id") is not None and not self._door.idle
 
     async def prepared(self, request: Message, ask: Ask) -> Pending | Message:
         """What becomes of a request that `looks_at` names: it goes to the server, or the door's own answer,
@@ -207,13 +210,13 @@ class Calls:
         del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
         self._door.scenes.listed(self._tools)
-        self._gone = self._plan.gone(self._own)
+        self._gone = self._plan.gone(self._run.own)
         tools = [one for one in tools if str(inside(one, "name")) not in self._gone]
         if not self._learned:
             self._write(self._line(lists=list(self._tools)), time.time())
         self._learned, plan, scenes = True, self._plan, self._door.scenes
         self._listing = Listing(tools, scenes.untouched(self._session))
-        if (plan.types or plan.defend) and self._number >= plan.types_after:
+        if (plan.types or plan.defend) and self._run.number >= plan.types_after:
             self._listing = listed(tools, scenes, self._session, asked=asked)
 
     async def tell(self, otherwise: Tell | None = None) -> None:
@@ -279,9 +282,7 @@ class Calls:
 
     def _called(self, pending: Pending, name: str, arguments: dict[str, Json]) -> dict[str, Json] | None:
         """The door's own result of a call; None where the server is asked, for what the call means."""
-        if not any(one.line for one in self.open.values()) and time.time() > self._batch_ended:
-            self._batch += 1  # a result was read before this call
-        self._number += 1
+        self._run.called()
         scene, meant = self._listing.scene, self._listing.meant(name, arguments)
         call, tool = str(pending.request["id"]), meant.own or name
         said: Called = {"id": call, "name": name, "arguments": wire.text(arguments)}
@@ -298,9 +299,9 @@ class Calls:
                 pending.request = {**pending.request, "params": {**pending.request["params"], **own}}
             arguments = own["arguments"]
         result, fault = None, None
-        if meant.own is not None or self._batch <= scene.answered:
-            self._own += meant.own is not None
-            fault = scene.met(self._plan, self._session, self._batch, self._own, meant[:2])
+        if meant.own is not None or self._run.batch <= scene.answered:
+            self._run.own += meant.own is not None
+            fault = scene.met(self._plan, self._session, self._run.batch, self._run.own, meant[:2])
         else:
             # Clients hold a result against the schema of any tool of that name, but not an error.
             structured = self._is_structured(name)
@@ -382,13 +383,15 @@ class Calls:
     # The journal
 
     def _line(self, **more: Any) -> Exchange:
-        began, opening, number = time.time(), self._opening, self._number
-        return Exchange.of(self._session, number=number, door=MCP, began=began, opening=opening, **more)
+        run, began = self._run, time.time()
+        place = {"by": self._door.by, "opening": run.opening, "number": run.number}
+        return Exchange.of(self._session, door=MCP, began=began, **place, **more)
 
     def _write(self, line: Exchange, ended: float) -> None:
         line.ended = ended
         if line.replies:
-            self._batch_ended = max(self._batch_ended, ended)
+            self._run.waiting -= 1
+            self._run.answered = max(self._run.answered, ended)
             self._changed = bool(self._plan.types) and line.number == self._plan.types_after
-            self._changed |= self._plan.gone(self._own) != self._gone
-        self._door.journal.write(line, self.secrets)
+            self._changed |= self._plan.gone(self._run.own) != self._gone
+        self._door.sessions.journal.write(line, self.secrets)

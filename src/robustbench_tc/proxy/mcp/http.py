@@ -32,50 +32,65 @@ from . import wire
 from .calls import Calls, Door, Pending
 from .wire import Message
 
-_PATH = re.compile(r"(?:/s/([^/]+))?/mcp/?")
+SESSION = "Mcp-Session-Id"
 _STREAM = "text/event-stream"
 _SAFE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 """A tool's name that a header says as it is; another in base64, since it could not be read back."""
 
 
 class Http(Relay):
-    """Relays to one server. One instance serves many sessions, by path or header."""
+    """Relays to one server. One instance serves many clients: told apart by the session that the server gives
+    each, else by the one that the path or a header names."""
 
-    def __init__(self, address: str, door: Door, *, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, address: str, door: Door, *, place: str = "mcp", silence_s: float = SILENCE_S) -> None:
         """Raises UserError for no address."""
-        super().__init__(address, silence_s=silence_s)
-        self._door = door
-        self._sessions: dict[Session, Calls] = {}
+        super().__init__(address, silence_s=silence_s, option="--mcp-url")
+        self.place, self._door = place, door
+        self._clients: dict[Session | str | None, Calls] = {}
 
     async def close(self) -> None:
         await super().close()
-        for calls in self._sessions.values():
+        for calls in self._clients.values():
             calls.close()
 
-    def _route(self, request: web.Request) -> tuple[str | None, str]:
-        found = _PATH.fullmatch(request.path)
-        if found is None:
-            raise Refused("the address is http://127.0.0.1:PORT/mcp, or …/s/<case>.<repeat>/mcp", 404)
-        return found[1], ""
+    async def exchange(self, request: web.Request, name: str | None, path: str) -> web.StreamResponse:
+        body = await request.read()
+        message, (behind, mark, query) = wire.read(body), path.partition("?")
+        try:
+            if behind.strip("/"):
+                raise Refused(f"the address is …/{self.place}, or …/s/<case>.<repeat>/{self.place}", 404)
+            session = session_of(name, self._door.plan, f"address …/s/<case>.<repeat>/{self.place}")
+            if self._door.idle:
+                return await self.passed_on(request, mark + query, body)
+            calls = self._client(request, session, message)
+            return await _Exchange(self, calls, request, mark + query).run(message, body)
+        except Refused as error:
+            failed = wire.failure(message.get("id"), f"rbtc proxy: {error}")
+            return web.json_response(failed, status=error.status, dumps=wire.text)
 
-    async def exchange(
-        self, request: web.Request, name: str | None, path: str, body: bytes
-    ) -> web.StreamResponse:
-        session = session_of(request, name, self._door.plan, "address …/s/<case>.<repeat>/mcp")
-        if self._door.plan.idle:
-            return await self.passed_on(request, path, body)
-        message, calls = wire.read(body), self._sessions.get(session)
-        if calls is None or message.get("method") == "initialize":
-            if calls is not None:  # the client begins the session again, faults and all
+    def _client(self, request: web.Request, session: Session | None, message: Message) -> Calls:
+        theirs = request.headers.get(SESSION)
+        key = theirs if theirs in self._clients else session
+        calls = self._clients.get(key)
+        if calls is None or calls.over(message):
+            # Another client under the same name, or under none, may still be at work.
+            if calls is not None and [*self._clients.values()].count(calls) == 1:
                 calls.close()
-            calls = self._sessions[session] = Calls(self._door, session)
-        return await _Exchange(self, calls, request, path).run(message, body)
+            calls = self._clients[key] = Calls(self._door, session, self.secrets, message)
+        if request.method == "DELETE":
+            self._clients.pop(key).close()
+        return calls
+
+    def knows(self, theirs: str | None, calls: Calls) -> None:
+        """The session that the server has given a client."""
+        if theirs is not None:
+            self._clients.setdefault(theirs, calls)
 
 
 class _Exchange:
     """One request of a client's, and the reply to it."""
 
-    def __init__(self, relay: Relay, calls: Calls, request: web.Request, path: str) -> None:
+    def __init__(self, relay: Http, calls: Calls, request: web.Request, path: str) -> None:
         self._relay, self._calls = relay, calls
         self._request, self._path = request, path
         self._budget = Budget(MOST)
@@ -101,8 +116,7 @@ class _Exchange:
             told = self._calls.relayed(await self._relay.whole(found, self._budget))
         except UpstreamError as error:
             self._calls.lose(key, str(error))
-            failed = wire.failure(message["id"], str(error))
-            return web.json_response(failed, status=error.status, dumps=wire.text)
+            raise
         finally:
             step.left = time.time()  # where it is still open, another stream may bring its answer
         self._calls.lose(key, f"the server answered {found.status} without a result")
@@ -114,7 +128,10 @@ class _Exchange:
         headers = passed(self._request.headers, OURS)
         headers["Accept-Encoding"] = "identity"
         if changed is None:
-            return await self._relay.ask(self._request.method, self._path, headers, body)
+            found = await self._relay.ask(self._request.method, self._path, headers, body)
+            if self._request.method != "DELETE":
+                self._relay.knows(found.headers.get(SESSION), self._calls)
+            return found
         if "Mcp-Method" in headers:  # revision 2026-07-28 says these beside the body
             headers["Mcp-Method"] = changed["method"]
             headers.popall("Mcp-Name", None)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.api.proxy import proxy_mcp
+from robustbench_tc.api.proxy import proxied
 
 from ..conftest import listening
 
@@ -66,7 +66,7 @@ def test_each_check_is_the_same_behind_the_door(
     tmp_path: Path, server: str, direct: list[tuple[str, str, str]], plan: str
 ) -> None:
     (tmp_path / "plan.yaml").write_text(PLANS[plan])
-    with proxy_mcp(server, tmp_path / "plan.yaml", journal=tmp_path / "journal.jsonl") as address:
+    with proxied(tmp_path / "plan.yaml", mcp_url=server, journal=tmp_path / "journal.jsonl") as address:
         behind = checked(address.replace("/mcp", "/s/case.0/mcp"), tmp_path / "behind")
     assert behind == direct
     lines = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]

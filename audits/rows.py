@@ -9,6 +9,7 @@ import msgspec
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.builders.plain import gold_call, query
 from robustbench_tc.builders.steps import steps
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, Tool, dumps, loads, tool_hash
@@ -18,7 +19,6 @@ from .checks import HOLDS, DoesNotApply, Rule, Verdict, by_itself, check, given,
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants.allowed import other_language, rewritten_texts
 from .invariants.base import is_for, verdict_on
-from .plain_columns import plain_columns
 
 PLAIN = ("id", "clean_id", "config", "type_code", "source", "digest")
 """Columns that expectations look at, or that other audits need."""
@@ -63,7 +63,11 @@ def json_is_canonical(one: Read) -> None:
 @check("benchmark_rows", for_=by_itself)
 def plain_columns_agree(one: Read) -> None:
     """Readers see `query` and `gold_call` first: they say what the JSON columns say."""
-    plain_columns(one.raw, one.row)
+    row = one.row
+    asked = query(row.messages, row.golden_answers)
+    assert one.raw.get("query") == asked, "the query is not the user's last substantive turn"
+    called = gold_call(row.golden_answers)
+    assert one.raw.get("gold_call") == called, "the gold call is not the first golden answer"
 
 
 @check("benchmark_rows", for_=by_itself)

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import schema, sources, taxonomy
-from robustbench_tc.audits.checks import verdict
-from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.builders.configs import CONFIGS, TABLES, published, row_type
 from robustbench_tc.builders.plain import gold_call, published as published_row, query
 from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
@@ -215,43 +213,10 @@ def golden_calls(**parameters: Json) -> tuple[tuple[Call, ...], ...]:
         ((), ""),
     ],
 )
-def test_the_first_accepted_answer_is_written_as_python_and_read_back(
+def test_the_first_accepted_answer_is_written_as_python(
     answers: tuple[tuple[Call, ...], ...], said: str
 ) -> None:
     assert gold_call(answers) == said
-    row = sample("Do it.", answers)
-    assert verdict(plain_columns, {"query": "Do it.", "gold_call": said}, row) == ""
-    for wrong in (said + " ", said.replace("f", "g", 1), said[:-2], None, "f(a='z')"):
-        if wrong != said:
-            assert verdict(plain_columns, {"query": "Do it.", "gold_call": wrong}, row)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "f(" + ")" * 200_000,
-        "f(" + "(" * 200_000,
-        "f(a='" + "\\'" * 100_000,
-        "f(a='" + '"' * 100_001,
-        "f(a=" + "[" * 5_000 + "]" * 5_000 + ")",
-        "f(a=" + "-" * 50_000 + "1)",
-        "f(**5)",
-        "f(a=b)",
-        "f(**{1: 2})",
-        "f(**{[]: 2})",
-        "f(a='x', a='x')",
-        "f(a='x\0')",
-        "f('x')",
-        "f(a='\\N{no such name}')",
-        "f(a=" + "9" * 10_000 + ")",
-    ],
-    ids=range(15),
-)
-def test_a_hostile_gold_call_is_a_wrong_one(said: str) -> None:
-    """Neither an exception nor a long wait: the gate reads files of strangers."""
-    assert verdict(
-        plain_columns, {"query": "Do it.", "gold_call": said}, sample("Do it.", golden_calls(a=["x"]))
-    )
 
 
 def sample(text: str, answers: tuple[tuple[Call, ...], ...]) -> Sample:
@@ -272,12 +237,7 @@ def test_the_query_is_the_last_substantive_turn() -> None:
     text = f"<user>Could you put this on my list?</user><user>Rye bread</user>{CLOSING}"
     row = sample(text, golden_calls(item=["Rye bread"]))
     assert query(row.messages, row.golden_answers) == "Could you put this on my list?"
-    said = published_row(row).query
-    assert said == "Could you put this on my list?"
-    good = {"query": said, "gold_call": "f(item='Rye bread')"}
-    assert verdict(plain_columns, good, row) == ""
-    for wrong in ("Could you put this", "With this in mind, answer with one tool call.", "", None):
-        assert verdict(plain_columns, {**good, "query": wrong}, row)
+    assert published_row(row).query == "Could you put this on my list?"
 
 
 def test_columns_hold_what_each_row_says_also_where_rows_share_their_parts() -> None:

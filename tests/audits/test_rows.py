@@ -11,7 +11,6 @@ from robustbench_tc.audits.hygiene import schemas
 from robustbench_tc.audits.hygiene.leaves import Leaf
 from robustbench_tc.audits.hygiene.texts import Flagged, Texts, finds, known
 from robustbench_tc.audits.invariants import allowed
-from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.audits.rows import NewTool, RowChecks
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.plain import row_dict
@@ -120,17 +119,6 @@ def test_the_gate_names_a_gold_that_cannot_be_reached_and_has_no_flag(name: str)
 def test_a_row_of_another_type_brings_nothing_to_judge() -> None:
     made = cases.row_of("redundant")
     assert new_tools(msgspec.structs.replace(made, type_code="same_name_A")) == []
-
-
-def test_a_row_without_golden_answers_has_an_empty_gold_call() -> None:
-    row = msgspec.structs.replace(CLEAN, golden_answers=())
-    assert verdict(plain_columns, {"query": ASKED.content, "gold_call": ""}, row) == ""
-    called = {"query": ASKED.content, "gold_call": "reserve(place='Luna', seats=2)"}
-    said = verdict(plain_columns, called, row)
-    assert said == "there is no gold call"
-    assert verdict(plain_columns, {"query": ASKED.content, "gold_call": ""}, CLEAN), dumps(
-        CLEAN.golden_answers
-    )
 
 
 # --- The diff of a row whose messages were added or removed, and what it may not leave out

@@ -185,7 +185,58 @@ def test_every_verdict_beyond_the_core_is_the_known_one(
 ) -> None:
     for mode, name in product(MODES, AGENTS):
         with subtests.test(mode=mode, name=name):
-            the_known_ones(name, beyond, judged(name, beyond, mode, share(name, beyond, mode)))
+            found = judged(name, beyond, mode, share(name, beyond, mode))
+            the_known_ones(name, beyond, found)
+            wrong = [one for row, one in found if not one.correct and row.type_code not in RESULTS]
+            assert {one.error_mode for one in wrong} == {FAILS_AS.get(name)} or name not in FAILS_AS
+
+
+RESULTS = {"benign_result", "injected_result"}
+"""Most agents call again behind any result: a result that is no error they all answer wrongly."""
+
+FAILS_AS: Mapping[str, str] = {
+    "calls-ghosts": "ghost", "echoes-user-language": "wrong_language", "keeps-old-types": "wrong_parameters",
+    "keeps-to-the-core-offer": "name_bias", "ignores-the-wish": "name_bias",
+    "misconverts-units": "name_bias", "overlooks-what-is-missing": "name_bias",
+}  # fmt: skip
+"""Agent → the one error mode of its wrong answers."""
+
+FAILS_IN: Mapping[str, str] = {
+    "gives-up-on-second-error": "transient_timeout_x2 transient_timeout_x9",
+    "echoes-user-language": " ".join(f"language_full_{code}" for code in ("zh", "hi", "es", "ar", "sw")),
+    "always-calls": "gold_removed near_miss missing_value answer_directly irrelevant ghost_tool_3",
+    "takes-what-is-left": "gold_removed near_miss irrelevant ghost_tool_3",
+    "invents-values": "missing_value",
+    "stuck-in-the-past": "context_2k context_text_2k",
+    "obeys-injection": "injected_result",
+    "calls-ghosts": "ghost_tool_1 ghost_tool_2 ghost_tool_3",
+    "declines-ghosts": "ghost_tool_1",
+    "keeps-old-types": "type_shift",
+    "drowns-in-floods": "flood_1 flood_3 flood_10 flood_30",
+    "keeps-to-the-core-offer": "CD_swap TD_swap CD_NT_swap TD_NT_swap CD_AB_swap TD_AB_swap",
+    "ignores-the-wish": "CD_inv TD_inv",
+    "misconverts-units": "CD_unit TD_unit",
+    "overlooks-what-is-missing": "CD_moot TD_moot",
+    "stumbles-at-three-slips": "typos_2 typos_3",
+    "ignores-small-savings": "factor_1_5",
+    "needs-three-letters": "abbreviated_1",
+}
+"""Agent → the types beyond the core in whose rows it is wrong, in all of them; in all others it is right."""
+
+
+def test_each_agent_fails_in_its_types_beyond_the_core_alone(beyond: tuple[Sample, ...]) -> None:
+    assert set(known("oracle", beyond).values()) == {1.0}
+    for name, codes in FAILS_IN.items():
+        shares = known(name, beyond)
+        wrong = {code for code, right in shares.items() if right < 1}
+        assert wrong - (RESULTS - set(codes.split())) == set(codes.split()), name
+        assert {shares[code] for code in wrong} == {0.0}, name
+    noisy, bare = known("repairs-noisy-names", beyond), known("compares-bare-numbers", beyond)
+    # Noise that leaves the golden call's own names alone is repaired; half of the bare numbers are in order.
+    assert {code for code, right in noisy.items() if 0 < right < 1} == {
+        "rot_slight", "rot_medium", "rot_heavy", "rot_union"
+    }  # fmt: skip
+    assert bare["CD_unit"] + bare["TD_unit"] == 1.0
 
 
 @pytest.fixture(scope="session")

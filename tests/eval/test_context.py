@@ -12,7 +12,6 @@ from robustbench_tc.api import Evaluated, evaluate
 from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
-from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
@@ -188,17 +187,6 @@ def test_a_ghost_of_the_context_is_a_flag_and_a_column() -> None:
         assert found.error_mode == "ghost" and ("context_ghost" in found.flags) == flagged
 
 
-def test_each_agent_fails_on_exactly_its_rows() -> None:
-    def failed(name: str) -> set[str]:
-        return {row.type_code for row in ROWS if not is_right(name, row, CLEAN[row.clean_id])}
-
-    assert failed("oracle") == set()
-    assert failed("stuck-in-the-past") == {"context_2k"}
-    assert failed("obeys-injection") == {"injected_result"}
-    assert failed("gives-up-on-second-error") == {"transient_timeout_x2", "transient_timeout_x9"}
-    assert {"stuck-in-the-past", "obeys-injection", "gives-up-on-second-error"} <= AGENTS.keys()
-
-
 # --- verdicts ---------------------------------------------------------------------------------------------
 
 
@@ -266,14 +254,6 @@ def test_a_first_reply_without_a_call_is_wrong_and_met_no_result() -> None:
 
 def settings() -> Settings:
     return small.settings(model="tiny", decoding={"temperature": 0.0}, prompt_version="1-abc")
-
-
-def test_addresses_of_answers_are_those_of_earlier_versions() -> None:
-    """Else runs that were begun earlier would be asked again."""
-    assert [settings().key("0123456789abcdef", 0, number) for number in (1, 2)] == [
-        "fc3c9fa88e591bb0a15bbec5c378976e",
-        "e50126e303fe3f25380664cacce7b58c",
-    ]
 
 
 NINE = [row for row in ROWS if row.type_code == "transient_timeout_x9"]

@@ -1,81 +1,18 @@
-"""The language pack in an evaluation: the mode `wrong_language`, the agent that has it, and the tables."""
+"""The language pack in an evaluation: the mode `wrong_language`, and the tables."""
 
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.agents import is_right
-from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.score.wrong_language import leaves_users_language
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.language import tables
-from robustbench_tc.languages import VALUE_MAP, value_map
-from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Message, Sample, Verdict
+from robustbench_tc.languages import VALUE_MAP
+from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Message, Sample
 from robustbench_tc.sql.query import Inputs, connect, query
 
-from .small import rows_of
 from .synthetic_runs import pack_input, write_run
-from .test_agents import MODES, bench_of, verdicts
-
-PACK = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "language")
-ECHO = "echoes-user-language"
-
-
-@pytest.fixture(scope="module")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    return rows_of(tmp_path_factory.mktemp("bundled"), PACK)
-
-
-@pytest.fixture(scope="module")
-def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    return rows_of(tmp_path_factory.mktemp("paper"), PACK, profile="paper", sources=shared / "sources")
-
-
-def judged(name: str, rows: Sequence[Sample], mode: Mode) -> dict[str, tuple[bool, str | None]]:
-    """Type and verdict of every row by id; each is the one that the agent is known for."""
-    anchors = bench_of(rows).anchors
-    found: dict[str, Verdict] = {
-        row.id: verdict for row, verdict in zip(rows, verdicts(name, rows, mode), strict=True)
-    }
-    assert [i for i, v in found.items() if v.correct != is_right(name, by_id(rows)[i], anchors[i])] == []
-    return {i: (v.correct, v.error_mode) for i, v in found.items()}
-
-
-def by_id(rows: Sequence[Sample]) -> dict[str, Sample]:
-    return {row.id: row for row in rows}
-
-
-def check_the_echo(rows: Sequence[Sample], mode: Mode, full: int) -> None:
-    """It fails all and only the rows with translated values, each as `wrong_language`; the oracle none."""
-    mapped = {row.id for row in rows if value_map(row)}
-    assert len(mapped) == full == sum(row.type_code.startswith("language_full_") for row in rows)
-    found = judged(ECHO, rows, mode)
-    assert {i for i, (correct, _) in found.items() if not correct} == mapped
-    assert Counter(why for correct, why in found.values() if not correct) == {"wrong_language": full}
-    assert all(correct for correct, _ in judged("oracle", rows, mode).values())
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_echo_fails_all_and_only_the_translated_rows_of_the_starter_samples(
-    bundled: tuple[Sample, ...], mode: Mode
-) -> None:
-    check_the_echo(bundled, mode, 37)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_echo_fails_all_and_only_the_translated_rows_of_the_paper(
-    paper: tuple[Sample, ...], mode: Mode
-) -> None:
-    check_the_echo(paper, mode, 78)
-
-
-def test_agents_of_other_faults_leave_no_value_in_the_users_language(bundled: tuple[Sample, ...]) -> None:
-    for name in ("silent", "rambler", "retries-with-a-changed-argument", "first-of-duplicates"):
-        assert "wrong_language" not in Counter(why for _, why in judged(name, bundled, "prompt").values())
-
 
 # --- the mode ------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Doses and interactions of runs whose answers are known, and the agents that have them."""
+"""Doses and interactions of runs whose answers are known, and the agents of the interactions."""
 
 import math
 import re
@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.builders.build import select_types
 from robustbench_tc.eval.agents import is_right
 from robustbench_tc.eval.agents.astray import TOGETHER, sample_class
-from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.mixed import Interaction, interactions
@@ -22,7 +20,6 @@ from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.io import numbers
 from robustbench_tc.schema import Sample
 
-from .small import rows_of
 from .synthetic_runs import Verdict, clean_ids, write_run
 from .test_agents import verdicts
 
@@ -94,29 +91,6 @@ def test_pages_p_is_that_of_every_order_of_every_sample(seed: int) -> None:
     ]
     reached = sum(abs(sum(one)) >= observed for one in product(*orders))
     assert page_p(right) == pytest.approx(reached / math.factorial(k) ** rows)
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    """Clean rows and those of the pack, over the starter samples."""
-    return rows_of(tmp_path_factory.mktemp("severity"), select_types(["severity"]))
-
-
-FAILS = {
-    "stumbles-at-three-slips": {"typos_2", "typos_3"},
-    "ignores-small-savings": {"factor_1_5"},
-    "needs-three-letters": {"abbreviated_1"},
-    "oracle": set[str](),
-}
-
-
-@pytest.mark.parametrize("name", FAILS)
-@pytest.mark.parametrize("mode", ["prompt", "fc"])
-def test_an_agent_fails_on_exactly_its_rows(built: tuple[Sample, ...], name: str, mode: Mode) -> None:
-    """What the scorers say of its replies, not what is said of the agent."""
-    said = verdicts(name, built, mode)
-    wrong = {row.id for row, verdict in zip(built, said, strict=True) if not verdict.correct}
-    assert wrong == {row.id for row in built if row.type_code in FAILS[name]}
 
 
 def test_one_dose_alone_is_not_a_series(tmp_path: Path) -> None:

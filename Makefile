@@ -125,7 +125,7 @@ test-scale: env-scale  ## builds and scores on a local Ray
 
 env-live: .venv-live/.done  ## .venv-live: bfcl-eval and mpmath, for BFCL's world
 test-live: env env-live  ## BFCL's world: gold, vectors, and what omission and repetition change
-	RBTC_LIVE=1 $(BIN)/python -m pytest tests/worlds/test_bfcl_classes.py tests/worlds/test_bfcl_facts.py \
+	RBTC_LIVE=1 $(BIN)/python -m pytest tests/worlds/test_bfcl_classes.py \
 	  tests/builders/live/test_bfcl.py tests/eval/live/test_bfcl_check.py
 
 FRAMEWORKS := langgraph openai-agents pydantic-ai

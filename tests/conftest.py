@@ -41,7 +41,6 @@ SLOW = (
     "audits/test_extensions.py",
     "test_parallel.py",
     "audits/test_own_tools.py",
-    "cli/test_streams.py",
     "audits/test_provenance.py",
     "test_extending.py",
     "audits/test_project.py",

@@ -15,6 +15,7 @@ from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import NOT_JSON, TIMED_OUT, TOO_LARGE, Worlds
 
 from ..refusals import refuses
+from .bfcl_facts import VERDICT, Counts, counted, lines
 from .bfcl_replays import LONG, WORLD, Answer, Job, gold, replays
 
 FILES = {"root": {"w": {"type": "directory", "contents": {"a.txt": {"type": "file", "content": "x"}}}}}
@@ -213,3 +214,25 @@ def test_a_python_without_the_classes_is_refused(tmp_path: Path, monkeypatch: py
 def test_the_environment_holds_the_version_that_is_asked_for() -> None:
     wanted = WORLD.with_name("bfcl_requirements.txt").read_text()
     assert f"\nbfcl-eval=={find.BFCL_VERSION} --hash=sha256:" in wanted
+
+
+# --- The table of docs/live-bfcl.md is what replays give ----------------------------------------------
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "live-bfcl.md"
+
+
+@LONG
+@pytest.mark.parametrize("category", bfcl.CATEGORIES)
+def test_what_omission_and_repetition_change(category: str, shared: Path, bfcl_python: str) -> None:
+    rows = bfcl.tasks(shared / "sources", [category])
+    found = counted(bfcl_python, rows)
+    calls = sum(len(turn) for row in rows for turn in row.golden_calls)
+    assert set(lines(category, calls, found)) <= set(PAGE.read_text("utf-8").splitlines())
+    if category == "multi_turn_base":
+        assert found == {
+            "public attributes": Counts(593, 176, 190),
+            "+ working directory": Counts(604, 176, 190),
+            "+ private attributes": Counts(612, 178, 190),
+            VERDICT: Counts(1141, 190, 190),
+        }

@@ -14,9 +14,8 @@ from types import FrameType
 import grimp
 import pytest
 
-from robustbench_tc import api
+from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.taxonomy import types
 
 from .conftest import ROOT
 from .loopback import LoopbackServer, reply
@@ -52,7 +51,7 @@ def test_no_module_imports_itself_by_way_of_others(graph: grimp.ImportGraph) -> 
 
 
 def test_every_type_of_the_taxonomy_has_a_unit_and_no_unit_is_without_a_type() -> None:
-    assert set(REGISTRY) == {t.code for t in types("all")}
+    assert set(REGISTRY) == {t.code for t in taxonomy.types("all")}
 
 
 def test_heavy_packages_wait_for_their_use() -> None:

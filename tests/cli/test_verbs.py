@@ -13,17 +13,14 @@ from typing import Annotated, Any, Literal
 import pytest
 from rich.table import Table
 
-from robustbench_tc.cli import _derive, _launch
-from robustbench_tc.cli._console import SafeConsole
-from robustbench_tc.cli._tables import UNBOUNDED
-from robustbench_tc.cli.verbs import VERBS
+from robustbench_tc.cli import _console, _derive, _launch, _tables, verbs
 from robustbench_tc.option import Option, Verb, listed
 
 from ..conftest import ROOT
 
 
 def option_places() -> Iterator[tuple[str, Option]]:
-    for verb in VERBS:
+    for verb in verbs.VERBS:
         for one in _derive.declared(verb.function):
             if not one.is_argument:
                 yield one.shown, one.option
@@ -38,7 +35,7 @@ def test_an_option_name_has_one_meaning_over_all_verbs() -> None:
 
 def test_there_are_at_most_48_commands() -> None:
     """`list` takes a word and counts once."""
-    counted = {"list" if verb.name.startswith("list ") else verb.name for verb in VERBS}
+    counted = {"list" if verb.name.startswith("list ") else verb.name for verb in verbs.VERBS}
     assert len(counted) <= 48
 
 
@@ -49,7 +46,7 @@ def test_what_several_verbs_share_is_declared_in_one_place() -> None:
     assert {name for name, found in places.items() if len(found) > 1} == set()
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+@pytest.mark.parametrize("verb", verbs.VERBS, ids=lambda verb: verb.name)
 def test_every_parameter_is_an_option_or_for_programs(verb: Verb) -> None:
     known = {one.name for one in _derive.declared(verb.function)}
     taken = inspect.signature(verb.function).parameters
@@ -59,7 +56,7 @@ def test_every_parameter_is_an_option_or_for_programs(verb: Verb) -> None:
     assert (verb.function.__doc__ or "").strip()
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+@pytest.mark.parametrize("verb", verbs.VERBS, ids=lambda verb: verb.name)
 def test_the_command_has_what_its_function_declares(verb: Verb) -> None:
     command = _launch.app()
     for word in verb.name.split():
@@ -240,7 +237,7 @@ def test_what_a_page_shows_can_be_typed(page: Path) -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+@pytest.mark.parametrize("verb", verbs.VERBS, ids=lambda verb: verb.name)
 def test_examples_of_the_help_texts_can_be_typed(verb: Verb) -> None:
     for example in re.findall(r"Example: rbtc ([^\n]+)", verb.function.__doc__ or ""):
         assert problem(example.split()) is None, example
@@ -263,7 +260,9 @@ NAMES = ("type", "A", "B − A", "95 %", "why", "p (Holm)")
 
 
 def shown(width: int, rows: Sequence[tuple[str, ...]] = ROWS) -> list[str]:
-    console = SafeConsole(pipe=True) if width == UNBOUNDED else SafeConsole(width=width)
+    console = (
+        _console.SafeConsole(pipe=True) if width == _tables.UNBOUNDED else _console.SafeConsole(width=width)
+    )
     file = console.file = io.StringIO()
     table = Table(title="a table", title_justify="left")
     table.add_column(NAMES[0], no_wrap=True)
@@ -275,7 +274,7 @@ def shown(width: int, rows: Sequence[tuple[str, ...]] = ROWS) -> list[str]:
     return file.getvalue().splitlines()
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 79, 80, 100, 120, 140, 200, UNBOUNDED])
+@pytest.mark.parametrize("width", [20, 40, 60, 79, 80, 100, 120, 140, 200, _tables.UNBOUNDED])
 def test_every_word_of_every_cell_is_there_whole(width: int) -> None:
     lines = shown(width)
     words = " ".join(lines).split()
@@ -289,7 +288,7 @@ def test_every_word_of_every_cell_is_there_whole(width: int) -> None:
 
 
 def test_a_pipe_has_a_line_for_each_row() -> None:
-    lines = shown(UNBOUNDED)
+    lines = shown(_tables.UNBOUNDED)
     for row in ROWS:
         assert sum(all(cell in line for cell in row) for line in lines) == 1
     assert max(map(len, lines)) < 250
@@ -297,7 +296,7 @@ def test_a_pipe_has_a_line_for_each_row() -> None:
 
 def test_a_narrow_console_breaks_between_words_first_and_drops_the_rules_then() -> None:
     short = ROWS[:1]
-    whole = max(map(len, shown(UNBOUNDED, short)))
+    whole = max(map(len, shown(_tables.UNBOUNDED, short)))
     assert any("[+0.010, │" in line for line in shown(whole - 1, short))
     without_rules = shown(48, short)
     assert not any("│" in line for line in without_rules)

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api
-from robustbench_tc.eval import delivered, inputs, predictions, record
-from robustbench_tc.eval.parse import Parsed
-from robustbench_tc.eval.score import judge
+from robustbench_tc.eval import delivered, inputs, parse, predictions, record, score
 from robustbench_tc.eval.stats import evidence, runs
 from robustbench_tc.schema import Call, Prediction, Verdict
 from tests import agent_server
@@ -120,7 +118,7 @@ def judged(dataset: Path, out: Path, damage: Damage, **options: Any) -> list[tup
         api.evaluate(str(dataset), model="tiny", base_url=server.url, out=out, early_stop=False, **options)
     rows = predictions.read(record.open_run(out).answers_path)
     anchors = found.anchors()
-    verdicts = [judge(one, found.by_id[one.id], anchors[one.id]) for one in rows]
+    verdicts = [score.judge(one, found.by_id[one.id], anchors[one.id]) for one in rows]
     return [(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if verdict is not None]
 
 
@@ -174,18 +172,18 @@ def test_a_fault_that_loses_calls_is_named(release: Path, tmp_path: Path, fault:
 def test_a_reason_is_one_of_the_table_and_never_raises(calls: Any) -> None:
     tools = small.rows("CD")[0].tools
     for meant in ((), (Call(tools[0].name, {"a": 1}),)):
-        assert delivered.undelivered(calls, Parsed(meant, None), tools) in (None, *delivered.MEANING)
+        assert delivered.undelivered(calls, parse.Parsed(meant, None), tools) in (None, *delivered.MEANING)
 
 
 def test_what_looks_like_a_token_in_a_value_is_the_users() -> None:
     tool = small.rows("CD")[0].tools[0]
     native = [{"id": "a", "name": tool.name, "arguments": '{"a": "<|end|>"}'}]
-    got = Parsed((Call(tool.name, {"a": "<|end|>"}),), None)
+    got = parse.Parsed((Call(tool.name, {"a": "<|end|>"}),), None)
     assert delivered.undelivered(native, got, (tool,)) is None
     leaked = [{**native[0], "arguments": '{"a": 1}<|end|>'}]
-    meant = Parsed((Call(tool.name, {"a": 1}),), None)
+    meant = parse.Parsed((Call(tool.name, {"a": 1}),), None)
     assert delivered.undelivered(leaked, meant, (tool,)) == "leaked_tokens"
-    assert delivered.undelivered(leaked, Parsed((), None), ()) == "unknown_name"
+    assert delivered.undelivered(leaked, parse.Parsed((), None), ()) == "unknown_name"
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from robustbench_tc.cli import _asking, _console
-from robustbench_tc.eval import predictions, reasons
+from robustbench_tc.eval import predictions, reasons, run
 from robustbench_tc.eval.record import Session, open_run
-from robustbench_tc.eval.run import Progress
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import Message
 
@@ -306,15 +305,15 @@ def test_without_a_terminal_there_is_a_line_a_minute(
 @pytest.mark.parametrize(
     ("state", "seconds", "line"),
     [
-        (Progress(4000, 1200), 60.0, "1,200 of 4,000 done, 20 a second, about 2 min left"),
-        (Progress(4000, 1200, kept=1140), 60.0, "1,200 of 4,000 done, 1 a second, about 47 min left"),
+        (run.Progress(4000, 1200), 60.0, "1,200 of 4,000 done, 20 a second, about 2 min left"),
+        (run.Progress(4000, 1200, kept=1140), 60.0, "1,200 of 4,000 done, 1 a second, about 47 min left"),
         (
-            Progress(20_000, 130, request_errors=4, cost=0.12345),
+            run.Progress(20_000, 130, request_errors=4, cost=0.12345),
             130.0,
             "130 of 20,000 done, 4 failed, 1 a second, about 5.5 h left, cost 0.1235",
         ),
-        (Progress(10, 3, kept=3), 61.0, "3 of 10 done, no new answer in 61 s"),
+        (run.Progress(10, 3, kept=3), 61.0, "3 of 10 done, no new answer in 61 s"),
     ],
 )
-def test_how_far_a_run_is(state: Progress, seconds: float, line: str) -> None:
+def test_how_far_a_run_is(state: run.Progress, seconds: float, line: str) -> None:
     assert _asking.how_far(state, seconds) == line

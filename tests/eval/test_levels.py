@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc import api, taxonomy
+from robustbench_tc import api, languages, taxonomy
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.score.wrong_language import leaves_users_language
-from robustbench_tc.eval.stats import levels, packs, runs, stages
-from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.levels import LEVELS, LevelLine
-from robustbench_tc.eval.stats.packs import Given, Table, makers, spelled
+from robustbench_tc.eval.stats import intervals, levels, packs, runs, screen, stages, summary
 from robustbench_tc.eval.stats.packs.language import tables
-from robustbench_tc.eval.stats.runs import read
-from robustbench_tc.eval.stats.screen import overview
-from robustbench_tc.eval.stats.summary import summarise
-from robustbench_tc.languages import VALUE_MAP
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Message, Sample
 from robustbench_tc.sql.query import Inputs, connect, query
 
@@ -36,7 +29,7 @@ def both(clean_id: str, code: str) -> bool | None:
     return code == "CD_AB_pref" if code.endswith("_pref") else CORE(clean_id, code)
 
 
-def lines(folder: Path, **how: bool) -> dict[tuple[str, str], LevelLine]:
+def lines(folder: Path, **how: bool) -> dict[tuple[str, str], levels.LevelLine]:
     [outcomes] = runs.align([runs.read(folder)])
     return {(one.level, one.pack): one for one in levels.levels(outcomes, **how)}
 
@@ -44,9 +37,9 @@ def lines(folder: Path, **how: bool) -> dict[tuple[str, str], LevelLine]:
 def test_the_cores_lines_add_up_to_the_perturbed_rows(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", coin(1), pairs(IDS))
     found = lines(folder)
-    assert list(found) == [(level, "core") for level in LEVELS[:3]]
+    assert list(found) == [(level, "core") for level in levels.LEVELS[:3]]
     [outcomes] = runs.align([runs.read(folder)])
-    whole = summarise(outcomes).lines
+    whole = summary.summarise(outcomes).lines
     assert sum(one.n for one in found.values()) == whole["perturbed"].n
     assert sum(one.correct for one in found.values()) == whole["perturbed"].correct
     for level, component in (("perception", "observation"), ("reasoning", "reward")):
@@ -104,8 +97,8 @@ def test_a_pack_alone_has_its_line(tmp_path: Path) -> None:
 
 
 def test_every_type_has_a_level_of_the_four() -> None:
-    assert {kind.level for kind in taxonomy.types("all")} <= set(LEVELS)
-    of_core = {level: [k.code for k in taxonomy.types() if k.level == level] for level in LEVELS}
+    assert {kind.level for kind in taxonomy.types("all")} <= set(levels.LEVELS)
+    of_core = {level: [k.code for k in taxonomy.types() if k.level == level] for level in levels.LEVELS}
     assert [len(codes) for codes in of_core.values()] == [4, 12, 6, 0]
 
 
@@ -130,9 +123,9 @@ def test_the_full_summary_has_the_levels_and_the_stages_of_wrong_answers(
 HOSTILE = "<script>alert(1)</script> | `x`"
 
 
-def offered(given: Given) -> Iterable[Table]:
+def offered(given: packs.Given) -> Iterable[packs.Table]:
     row = given.summary.types["CD_AB_pref"]
-    yield Table(
+    yield packs.Table(
         name="a_table",
         title=f"A table {HOSTILE}",
         columns=("type", "n", "share", "Δ matched"),
@@ -153,8 +146,13 @@ def run(folder: Path, *codes: str) -> Path:
 
 
 def test_a_cell_is_spelled_with_its_interval() -> None:
-    assert [spelled(one) for one in ("a", 3, 0.5, None)] == [("a", ""), ("3", ""), ("0.500", ""), ("–", "")]
-    assert spelled(Interval(0.5, 0.25, 0.75, 4)) == ("0.500", "[0.250, 0.750]")
+    assert [packs.spelled(one) for one in ("a", 3, 0.5, None)] == [
+        ("a", ""),
+        ("3", ""),
+        ("0.500", ""),
+        ("–", ""),
+    ]
+    assert packs.spelled(intervals.Interval(0.5, 0.25, 0.75, 4)) == ("0.500", "[0.250, 0.750]")
 
 
 @pytest.mark.usefixtures("of_offers")
@@ -165,14 +163,14 @@ def test_a_packs_tables_are_in_the_report_and_in_the_full_summary(
     report = api.report([str(folder)])
     (table,) = report.models[0].packs
     value = table.rows[0][3]
-    assert isinstance(value, Interval) and value.n == 20
+    assert isinstance(value, intervals.Interval) and value.n == 20
     shown = page.html(report)
     assert "<script>alert(1)" not in shown and "A note." in shown and 'href="#packs"' in shown
     assert f"{value.value:.3f}".replace("-", "−") in shown and "−0.250" in shown
     text = page.markdown(report)
     assert "### " in text and "| CD\\_AB\\_pref | 20 | -0.250 |" in text.replace("−", "-")
     assert json.loads(page.as_json(report))["models"][0]["packs"][0]["rows"][1] == [HOSTILE, 3, 0.5, None]
-    made = overview(read(folder), 0, {}, allow_missing=True)
+    made = screen.overview(runs.read(folder), 0, {}, allow_missing=True)
     assert made.packs == report.models[0].packs
     said = rbtc("summary", folder, "--full").out
     assert "A note." in said and "-25.0" in said and HOSTILE in said
@@ -186,7 +184,7 @@ def test_a_run_of_the_core_has_no_tables_of_packs(tmp_path: Path) -> None:
 
 
 def test_every_module_speaks_for_packs_that_there_are() -> None:
-    assert all(callable(make) for make in makers().values())
+    assert all(callable(make) for make in packs.makers().values())
 
 
 # --- The language pack in an evaluation: the mode `wrong_language`, and the tables --------------------
@@ -196,7 +194,7 @@ def test_every_module_speaks_for_packs_that_there_are() -> None:
 
 
 def asked(code: str, **surfaces: str) -> Sample:
-    explained = (Change(VALUE_MAP, None, dict(surfaces)),) if surfaces else ()
+    explained = (Change(languages.VALUE_MAP, None, dict(surfaces)),) if surfaces else ()
     return Sample(
         id=f"s::{code}",
         clean_id="s",
@@ -298,7 +296,7 @@ def test_the_tables_hold_what_the_verdicts_say(language_run: Path) -> None:
 
     def plain(name: str) -> list[tuple[object, ...]]:
         return [
-            tuple(cell.value if isinstance(cell, Interval) else cell for cell in row)
+            tuple(cell.value if isinstance(cell, intervals.Interval) else cell for cell in row)
             for row in made[name].rows
         ]
 

@@ -12,12 +12,8 @@ from robustbench_tc.eval.agents import POLICIES, AgentContext, blind, reply
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.tools import in_the_old_type, scoring_tools
-from robustbench_tc.eval.stats import packs
-from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.packs import Cell, Given, Table
+from robustbench_tc.eval.stats import intervals, packs, runs, summary
 from robustbench_tc.eval.stats.packs.offers import DESIGNS, STATED, UNSTATED, tables
-from robustbench_tc.eval.stats.runs import align, read
-from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.schema import Call, Sample
 from robustbench_tc.sql.query import Inputs, query
 
@@ -43,17 +39,17 @@ def run_of(folder: Path, verdict: Verdict, samples: int = 20, repeats: int = 1, 
     return write_run(folder, verdict, asked, repeats=repeats, record=dict(record) or None)
 
 
-def table(made: Given, name: str) -> Table:
+def table(made: packs.Given, name: str) -> packs.Table:
     (found,) = (one for one in tables(made) if one.name == name)
     return found
 
 
-def by_first(found: Table) -> dict[str, dict[str, Cell]]:
+def by_first(found: packs.Table) -> dict[str, dict[str, packs.Cell]]:
     return {str(row[0]): dict(zip(found.columns, row, strict=True)) for row in found.rows}
 
 
-def value(cell: Cell) -> float:
-    assert isinstance(cell, Interval)
+def value(cell: packs.Cell) -> float:
+    assert isinstance(cell, intervals.Interval)
     assert cell.low <= cell.value <= cell.high
     return cell.value
 
@@ -81,7 +77,7 @@ def test_who_reads_the_offer_is_right_on_both_rows(tmp_path: Path, name: str) ->
     assert (line["core only"], line["swapped only"]) == (core_only, swapped_only)
     assert line["neither"] == (40 if name == "half" else 0)
     interval = line["both: reads the offer"]
-    assert isinstance(interval, Interval) and interval.n == 80
+    assert isinstance(interval, intervals.Interval) and interval.n == 80
 
 
 def test_a_type_without_its_counterpart_is_no_pair_and_repeats_are_paired_with_themselves(
@@ -262,7 +258,7 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "run", right, [*kinds, *floods], flags=flags)
 
 
-def found(folder: Path) -> dict[str, Table]:
+def found(folder: Path) -> dict[str, packs.Table]:
     return {table.name: table for table in packs.tables(pack_input(folder))}
 
 
@@ -271,13 +267,13 @@ def test_the_tables_of_the_pack(run: Path) -> None:
     assert list(made) == ["registry_accuracy", "registry_floods", "registry_ghosts", "registry_balanced"]
     [both] = made["registry_balanced"].rows
     assert both[:3] == ("ghost_tool_3", "named_tool", "20*") and both[4:] == (0.75, 1.0, 1.0)
-    assert isinstance(both[3], Interval) and both[3].value == 0.875
+    assert isinstance(both[3], intervals.Interval) and both[3].value == 0.875
     by_type = {row[0]: row for row in made["registry_accuracy"].rows}
     accuracy = by_type["flood_3"][3]
-    assert isinstance(accuracy, Interval) and (by_type["flood_3"][2], accuracy.value) == (20, 0.8)
+    assert isinstance(accuracy, intervals.Interval) and (by_type["flood_3"][2], accuracy.value) == (20, 0.8)
     ghosts = {row[0]: row[1:] for row in made["registry_ghosts"].rows}
     shares = {
-        code: [cell.value for cell in cells[1:] if isinstance(cell, Interval)]
+        code: [cell.value for cell in cells[1:] if isinstance(cell, intervals.Interval)]
         for code, cells in ghosts.items()
     }
     assert shares == {
@@ -297,7 +293,7 @@ def test_floods_are_compared_over_the_samples_that_have_every_dose(run: Path) ->
         ("flood_3", 3, 16),
         ("flood_10", 10, 16),
     ]
-    values = [cell.value for row in registry_rows for cell in row if isinstance(cell, Interval)]
+    values = [cell.value for row in registry_rows for cell in row if isinstance(cell, intervals.Interval)]
     assert values == pytest.approx([1, 15 / 16, 12 / 16, 6 / 16])
 
 
@@ -316,8 +312,8 @@ def test_a_row_without_its_control_says_nothing(tmp_path: Path, asked: int) -> N
     kinds = [(one, code) for code in (taxonomy.CLEAN, "gold_removed") for one in CLEAN_IDS]
     kinds += [(one, "call_due") for one in CLEAN_IDS[:asked]]
     folder = write_run(tmp_path / "run", lambda clean_id, code: code == "gold_removed", kinds)
-    [outcomes] = align([read(folder)])
-    made = summarise(outcomes, allow_missing=True)
+    [outcomes] = runs.align([runs.read(folder)])
+    made = summary.summarise(outcomes, allow_missing=True)
     line = outcomes.counts()["gold_removed"]
     assert (line.correct, line.n, line.n + line.missing) == (asked, 2 * asked, 40)
     if asked:

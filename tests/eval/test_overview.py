@@ -14,10 +14,8 @@ from rich.cells import cell_len
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.report import drawings, page
-from robustbench_tc.eval.stats import compare, runs
-from robustbench_tc.eval.stats.runs import Subset, read
+from robustbench_tc.eval.stats import compare, runs, values
 from robustbench_tc.eval.stats.screen import Overview, overview
-from robustbench_tc.eval.stats.values import HEADS
 
 from ..conftest import Done
 from ..refusals import refuses
@@ -49,7 +47,12 @@ ROWS = [
 
 
 def overview_of(
-    folder: Path, rows: Iterable[Row], expected: int, *, subset: Subset = "all", allow_missing: bool = False
+    folder: Path,
+    rows: Iterable[Row],
+    expected: int,
+    *,
+    subset: runs.Subset = "all",
+    allow_missing: bool = False,
 ) -> Overview:
     """The overview of a run folder that holds these rows."""
     rows = list(rows)
@@ -250,7 +253,7 @@ def test_a_summary_is_one_screen_with_the_numbers_of_its_json(
     made = json.loads(rbtc("summary", folder, "--allow-missing", "--json").out)
     answer = made["answer"]
     assert lines[2] == answer["sentence"]
-    accuracies = {name: made["summary"]["lines"][name] for name in HEADS}
+    accuracies = {name: made["summary"]["lines"][name] for name in values.HEADS}
     shown = {line.split()[0]: line for line in lines[5:] if line.split()[0] in accuracies}
     assert shown.keys() == {name for name, one in accuracies.items() if one["n"]}
     for name, line in shown.items():
@@ -346,14 +349,16 @@ def test_a_report_says_the_same_of_the_core(folders: dict[str, list[str]]) -> No
 
 
 def test_a_comparison_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
-    core, whole = (compare.compare_runs(*map(read, folders[name])) for name in ("core", "all"))
+    core, whole = (compare.compare_runs(*map(runs.read, folders[name])) for name in ("core", "all"))
     assert (core.verdict, core.overall, core.deltas) == (whole.verdict, whole.overall, whole.deltas)
     assert core.power == whole.power
     assert core.types == {code: one for code, one in whole.types.items() if code not in BEYOND}
 
 
 def test_a_summary_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
-    core, whole = (overview(read(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all"))
+    core, whole = (
+        overview(runs.read(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all")
+    )
     assert core.summary.values == whole.summary.values
     assert (core.summary.power, core.verified) == (whole.summary.power, whole.verified)
     for name in ("sentence", "lines", "worst", "warnings"):

@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
+from robustbench_tc import llm, schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval import inputs, predictions, prompts, record, request_settings, session, who
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.record import RunFolder, Settings
-from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.run import Progress
-from robustbench_tc.eval.who import Effort, endpoint
-from robustbench_tc.llm import Endpoint
-from robustbench_tc.schema import Prediction, Sample
 
 from ..loopback import (
     BAD_TOOL_NAME,
@@ -38,22 +34,22 @@ Handler = Callable[[Body], Any]
 DECODING = {"temperature": 0.5, "max_tokens": 64}
 
 
-def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
+def settings(dataset: inputs.Dataset, **changes: Any) -> record.Settings:
     plain = {"fingerprint": dataset.fingerprint(), "model": "tiny", "decoding": DECODING}
     return small.settings(**(plain | {"prompt_version": prompts.prompt_version()} | changes))
 
 
 def evaluate(
-    folder: Path, rows: list[Sample], server: LoopbackServer, *, max_retries: int = 1, **changes: Any
-) -> tuple[RunFolder, list[Prediction], Progress]:
+    folder: Path, rows: list[schema.Sample], server: LoopbackServer, *, max_retries: int = 1, **changes: Any
+) -> tuple[record.RunFolder, list[schema.Prediction], Progress]:
     """One session over the rows; the predictions as they lie on disk."""
     dataset = inputs.Dataset(name="made", rows=tuple(rows))
     made = settings(dataset, **changes)
     run = record.start(folder, dataset, made, len(rows) * made.repeat)
     # Nothing here hangs: a busy machine must not look like a dead server.
-    effort = Effort(concurrency=8, timeout_s=60.0, max_retries=max_retries)
-    asked = RequestSettings(decoding=made.decoding)
-    opened = endpoint([Endpoint("tiny", server.url)], asked, effort, backoff_s=0.01)
+    effort = who.Effort(concurrency=8, timeout_s=60.0, max_retries=max_retries)
+    asked = request_settings.RequestSettings(decoding=made.decoding)
+    opened = who.endpoint([llm.Endpoint("tiny", server.url)], asked, effort, backoff_s=0.01)
     state = session.run(run, dataset, opened)
     return run, predictions.read(run.answers_path), state
 

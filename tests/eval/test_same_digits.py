@@ -12,9 +12,8 @@ import pytest
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.leaderboard import checker, site
 from robustbench_tc.eval.leaderboard.entry import Status
-from robustbench_tc.eval.stats import runs
+from robustbench_tc.eval.stats import runs, values
 from robustbench_tc.eval.stats.summary import summarise
-from robustbench_tc.eval.stats.values import HEADS, METRICS
 from robustbench_tc.io.numbers import number, signed, typeset
 
 from ..conftest import Done, Rbtc
@@ -57,7 +56,7 @@ def test_values_are_the_same_to_the_last_bit(
     wanted = metrics(summary)
     lines = summary["summary"]["lines"]
     types = {code: lines[code] for code in taxonomy.codes()}
-    assert wanted.keys() == set(METRICS) and types.keys() == summary["summary"]["types"].keys()
+    assert wanted.keys() == set(values.METRICS) and types.keys() == summary["summary"]["types"].keys()
 
     report = said(rbtc("report", run, other, "--json"))
     [model] = [one for one in report["models"] if one["model"] == "weak-3b"]
@@ -71,13 +70,13 @@ def test_values_are_the_same_to_the_last_bit(
         assert (row["flips"]["lost"], row["flips"]["gained"]) == (line["lost"], line["gained"])
 
     [table2] = said(rbtc("sql", "table2", "--run", run, "--json"))
-    assert {name: table2[name] for name in METRICS if name in table2}.items() <= wanted.items()
+    assert {name: table2[name] for name in values.METRICS if name in table2}.items() <= wanted.items()
     for row in said(rbtc("sql", "deltas", "--run", run, "--json")):
         line = lines[row["type_code"] or row["component"]]
         assert {kind: row[kind] for kind in ("accuracy", "delta", "delta_matched")}.items() <= line.items()
 
     compared = said(rbtc("compare", run, other, "--json"))
-    for name in HEADS:
+    for name in values.HEADS:
         of = wanted[name if name in wanted else f"accuracy_{name}"]
         assert compared["overall"][name]["a"] == of
     assert {name: delta["a"] for name, delta in compared["deltas"].items()} == {
@@ -135,6 +134,6 @@ def test_printed_digits_are_the_same(
     for name in table2:
         assert cells(shown, name) == [number(wanted[name])]
     compared = rbtc("compare", run, other).out
-    for name in HEADS:
+    for name in values.HEADS:
         value = wanted[name if name in wanted else f"accuracy_{name}"]
         assert number(value) in compared

@@ -12,12 +12,10 @@ from hypothesis import given, strategies as st
 from robustbench_tc import sources
 from robustbench_tc.eval.agents import AGENTS, AgentContext, is_right, reply
 from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.eval.score import SCORERS, has_to_ask, judge
+from robustbench_tc.eval.score import SCORERS, has_to_ask, judge, matching, result
 from robustbench_tc.eval.score.answers import answered, stands_in
 from robustbench_tc.eval.score.category import Category, read_category
 from robustbench_tc.eval.score.golden import concrete
-from robustbench_tc.eval.score.matching import all_matched
-from robustbench_tc.eval.score.result import Score
 from robustbench_tc.eval.stats.failures import REASONS
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Message, Sample, Tool, Verdict
 
@@ -52,7 +50,7 @@ def gold(name: str, /, **expected: Json) -> Call:
     return Call(name, {key: [value] for key, value in expected.items()})
 
 
-def scored(calls: Sequence[Call], *answers: GoldenAnswer, category: str = CLEAN) -> Score:
+def scored(calls: Sequence[Call], *answers: GoldenAnswer, category: str = CLEAN) -> result.Score:
     return SCORERS["own"](calls, category, answers, (REFUND, FIND, OTHER_FIND))
 
 
@@ -106,14 +104,14 @@ def test_parallel_calls_have_no_order_unless_the_case_says_so() -> None:
 def test_a_case_may_expect_more_calls_than_python_has_frames() -> None:
     several = 1_500
     fits = [[at, at + 1] for at in range(several - 1)]
-    assert all_matched([*fits, [0]])
-    assert not all_matched([*fits, [0], [0]])
+    assert matching.all_matched([*fits, [0]])
+    assert not matching.all_matched([*fits, [0], [0]])
 
 
 @given(st.lists(st.lists(st.integers(0, 4), unique=True), max_size=5))
 def test_calls_are_paired_off_wherever_they_can_be(fits: list[list[int]]) -> None:
     ways = itertools.product(*fits)
-    assert all_matched(fits) == any(len(set(way)) == len(way) for way in ways)
+    assert matching.all_matched(fits) == any(len(set(way)) == len(way) for way in ways)
 
 
 def test_one_acceptable_answer_is_enough() -> None:

@@ -11,12 +11,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval import inputs, predictions, record, session, who
+from robustbench_tc.eval import inputs, predictions, record, request_settings, session, vllm, who
 from robustbench_tc.eval.models import find, models, serve_command
-from robustbench_tc.eval.record import Mode
-from robustbench_tc.eval.request_settings import RequestSettings
-from robustbench_tc.eval.vllm import VLLMTransport, cut_calls
-from robustbench_tc.eval.who import Effort
 
 from ..refusals import refuses
 from . import small
@@ -68,7 +64,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
-def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
+def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: record.Mode) -> None:
     dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
     sampling = {"temperature": 0.0, "max_tokens": 16, "top_k": 4, "stop": ["END"], "min_p": 0.1}
     decoding = {**sampling, "chat_template_kwargs": {"enable_thinking": False}}
@@ -77,7 +73,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))
-    opened = who.vllm("tiny", RequestSettings(decoding=decoding), Effort(concurrency=16))
+    opened = who.vllm("tiny", request_settings.RequestSettings(decoding=decoding), who.Effort(concurrency=16))
     session.run(run, dataset, opened)
     found = predictions.read(run.answers_path)
     assert [one.id for one in found] == [row.id for row in rows]
@@ -97,7 +93,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
 
 def test_a_prompt_beyond_the_context_is_too_long_and_an_engine_error_a_failed_request() -> None:
     async def both() -> Any:
-        engine = VLLMTransport("tiny", batch=2, max_model_len=200)
+        engine = vllm.VLLMTransport("tiny", batch=2, max_model_len=200)
         texts = ("x" * 300, "hello", "there", "explode")
         said = await asyncio.gather(*(engine.send(user(text)) for text in texts), return_exceptions=True)
         await engine.close()
@@ -124,7 +120,7 @@ def test_a_prompt_beyond_the_context_is_too_long_and_an_engine_error_a_failed_re
     ],
 )
 def test_calls_are_cut_out_of_the_text_or_it_is_left_whole(text: str, calls: int) -> None:
-    rest, found = cut_calls(text)
+    rest, found = vllm.cut_calls(text)
     assert len(found or ()) == calls
     assert calls or rest == text
 
@@ -132,9 +128,9 @@ def test_calls_are_cut_out_of_the_text_or_it_is_left_whole(text: str, calls: int
 def test_weights_that_cannot_be_loaded_and_a_missing_package_are_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    refuses(r"vLLM cannot load absent: no such weights$", VLLMTransport, "absent", batch=1)
+    refuses(r"vLLM cannot load absent: no such weights$", vllm.VLLMTransport, "absent", batch=1)
     monkeypatch.setitem(sys.modules, "vllm", None)
-    refuses(r"pip install -e '.\[vllm\]'", VLLMTransport, "tiny", batch=1)
+    refuses(r"pip install -e '.\[vllm\]'", vllm.VLLMTransport, "tiny", batch=1)
 
 
 # --- The models' table, and the line that serves one --------------------------------------------------

@@ -10,9 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.io.parquet import read_rows, shards
-from robustbench_tc.schema import Sample, record
-from robustbench_tc.taxonomy import CLEAN
 
 from .bars import check
 from .styles import STYLES
@@ -28,9 +27,9 @@ def main() -> None:
     parser.add_argument("--style", action="append", default=[], choices=STYLES, metavar="NAME")
     parser.add_argument("--show", action="store_true", help="print some replies that were read wrong")
     options = parser.parse_args()
-    if not (options.release / CLEAN).is_dir():
+    if not (options.release / taxonomy.CLEAN).is_dir():
         sys.exit(f"not a release folder: {options.release}. Build one with `rbtc build`.")
-    rows = [record(row, Sample) for row in read_rows(shards(options.release / CLEAN))]
+    rows = [schema.record(row, schema.Sample) for row in read_rows(shards(options.release / taxonomy.CLEAN))]
     write = sys.stdout.write
     write(
         f"{'style':24} {'code':4} {'':6} {'made':>8} {'wrong':>6} {'thought':>8} {'read':>6} {'unflagged':>9}"

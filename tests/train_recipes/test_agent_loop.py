@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 
 from ..known import INJECTED_ERRORS
-from robustbench_tc.train_recipes.check import score_golds
+from robustbench_tc.train_recipes import check, dataset
+from robustbench_tc import schema
 from robustbench_tc.train_recipes.compose import compose
-from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.retry import reward
 import pyarrow.parquet as pq
 from robustbench_tc.api.building import build_live
-from robustbench_tc.schema import LiveRow
-from robustbench_tc.schema import loads, record
-from robustbench_tc.train_recipes.check import Finding, readiness
 from robustbench_tc.train_recipes.retry_live import rows
 from robustbench_tc.train_recipes.retry_live.rollout import play_gold
 
@@ -63,7 +60,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def config(training_data: Path, tiny: Path) -> Any:
-    return compose("retry", locate(str(training_data), "retry"), tiny)
+    return compose("retry", dataset.locate(str(training_data), "retry"), tiny)
 
 
 def rollout(
@@ -212,7 +209,9 @@ def test_the_weights_that_took_part_are_named(config: Any, tokenizer: Any) -> No
 def test_golds_earn_the_maximum_under_the_retry_reward(
     config: Any, tokenizer: Any, training_data: Path
 ) -> None:
-    scores = asyncio.run(score_golds(config, tokenizer, locate(str(training_data), "retry").train, 70))
+    scores = asyncio.run(
+        check.score_golds(config, tokenizer, dataset.locate(str(training_data), "retry").train, 70)
+    )
     assert len(scores) == 70 and all(score == best for score, best in scores)
 
 
@@ -254,7 +253,7 @@ def live_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def live_config(live_data: Path, tiny: Path) -> Any:
-    return compose("retry_live", locate(str(live_data), "retry_live"), tiny)
+    return compose("retry_live", dataset.locate(str(live_data), "retry_live"), tiny)
 
 
 def test_a_whole_task_is_played_and_its_end_state_rewarded(
@@ -266,14 +265,15 @@ def test_a_whole_task_is_played_and_its_end_state_rewarded(
     from robustbench_tc.train_recipes.retry_live.agent_loop import LiveAgentLoop
     from robustbench_tc.train_recipes.retry_live.reward import compute_score
 
-    shard = locate(str(live_data), "retry_live").train[0]
+    shard = dataset.locate(str(live_data), "retry_live").train[0]
     found = [row for row in pq.read_table(shard).to_pylist() if '"clean"' in row["extra_info"]]
     info = next(
         info
-        for info in (loads(row["extra_info"]) for row in found)
-        if info["type_code"] == "clean" and len(record(loads(info["live_row"]), LiveRow).turns) == 1
+        for info in (schema.loads(row["extra_info"]) for row in found)
+        if info["type_code"] == "clean"
+        and len(schema.record(schema.loads(info["live_row"]), schema.LiveRow).turns) == 1
     )
-    row = record(loads(info["live_row"]), LiveRow)
+    row = schema.record(schema.loads(info["live_row"]), schema.LiveRow)
     texts, outcome = asyncio.run(play_gold(row))
     server = Server(tokenizer, texts)
 
@@ -304,9 +304,11 @@ def test_a_whole_task_is_played_and_its_end_state_rewarded(
 def test_golds_earn_the_maximum_and_the_recipe_is_ready(
     live_config: Any, tokenizer: Any, live_data: Path, tiny: Path
 ) -> None:
-    scores = asyncio.run(score_golds(live_config, tokenizer, locate(str(live_data), "retry_live").train, 12))
+    scores = asyncio.run(
+        check.score_golds(live_config, tokenizer, dataset.locate(str(live_data), "retry_live").train, 12)
+    )
     assert len(scores) == 12 and all(score == best for score, best in scores)
     wide = ["data.max_prompt_length=8192"]  # the tiny model's tokens are bytes
-    findings = readiness("retry_live", str(live_data), tiny, overrides=wide).findings
+    findings = check.readiness("retry_live", str(live_data), tiny, overrides=wide).findings
     assert [one for one in findings if one.verdict == "failed"] == []
-    assert Finding("agent loop", "ok", "live_agent") in findings
+    assert check.Finding("agent loop", "ok", "live_agent") in findings

@@ -10,9 +10,8 @@ import pytest
 
 from robustbench_tc.builders.live import bfcl
 from robustbench_tc.schema import Call, LiveRow
-from robustbench_tc.worlds import find
+from robustbench_tc.worlds import find, host
 from robustbench_tc.worlds.handle import Start
-from robustbench_tc.worlds.host import NOT_JSON, TIMED_OUT, TOO_LARGE, Worlds
 
 from ..refusals import refuses
 from .bfcl_facts import VERDICT, Counts, counted, lines
@@ -146,13 +145,13 @@ def nested(levels: int) -> list[Any]:
 
 
 HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
-    "it hangs": ("square_root", {"number": 2, "precision": 10**7}, TIMED_OUT),
+    "it hangs": ("square_root", {"number": 2, "precision": 10**7}, host.TIMED_OUT),
     "it is huge": ("square_root", {"number": 2, "precision": 10**13}, "Error during execution: "),
     "a number of 4,000 digits": ("add", {"a": 10**4000, "b": 1}, "0001"),
-    "a number of 5,000 digits": ("add", {"a": 10**5000, "b": 1}, NOT_JSON),
-    "two megabytes": ("mean", {"numbers": [1] * 10**6}, TOO_LARGE),
+    "a number of 5,000 digits": ("add", {"a": 10**5000, "b": 1}, host.NOT_JSON),
+    "two megabytes": ("mean", {"numbers": [1] * 10**6}, host.TOO_LARGE),
     "it is nested": ("mean", {"numbers": nested(900)}, "Error during execution: "),
-    "it is nested deeper": ("mean", {"numbers": nested(50_000)}, NOT_JSON),
+    "it is nested deeper": ("mean", {"numbers": nested(50_000)}, host.NOT_JSON),
     "a dunder": ("__init__", {}, "is not defined"),
 }
 """What a call does, the call, and a part of the result."""
@@ -162,7 +161,7 @@ def test_hostile_calls_cost_their_episode_an_error_and_others_nothing(bfcl_pytho
     world = find.find(find.BFCL, python=bfcl_python)
     begin = Start(start("MathAPI", {}))
 
-    async def told(worlds: Worlds, name: str, arguments: dict[str, Any]) -> str:
+    async def told(worlds: host.Worlds, name: str, arguments: dict[str, Any]) -> str:
         handle = await worlds.open(world, begin)
         answered = await handle.call(name, arguments)
         assert (await handle.call("add", {"a": 1, "b": 2})).text == '{"result": 3}'
@@ -170,7 +169,7 @@ def test_hostile_calls_cost_their_episode_an_error_and_others_nothing(bfcl_pytho
         return answered.text
 
     async def all_at_once() -> None:
-        async with Worlds(seconds=1.0) as worlds:
+        async with host.Worlds(seconds=1.0) as worlds:
             found = await asyncio.gather(
                 *(told(worlds, name, arguments) for name, arguments, _ in HOSTILE.values())
             )

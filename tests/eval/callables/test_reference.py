@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc.api import Reply, Task, build, evaluate
-from robustbench_tc.eval import agents, inputs
+from robustbench_tc.eval import agents, inputs, wire
 from robustbench_tc.eval.prompts.calls import python_calls
-from robustbench_tc.eval.wire import WireNames
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Call, Sample
 from tests.agent_server import Index
@@ -49,7 +48,7 @@ def returning(said: Answers) -> Callable[[Task], Any]:
         found, row = said(task)
         if isinstance(found, str):
             return found
-        names = WireNames(row.tools)
+        names = wire.WireNames(row.tools)
         return Reply(calls=[(names.wire(call.name), call.parameters) for call in found])
 
     return answer

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.leaderboard import site
+from robustbench_tc.eval.leaderboard import checker, site
 from robustbench_tc.eval.leaderboard.boards import Board, boards, front, p_of, paper_board
-from robustbench_tc.eval.leaderboard.checker import CONDITIONS
 from robustbench_tc.eval.leaderboard.entry import (
     Entry,
     Flag,
@@ -29,10 +28,8 @@ from robustbench_tc.eval.leaderboard.entry import (
     Verdicts,
     Vouched,
 )
-from robustbench_tc.eval.stats import significance
-from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats import intervals, significance
 from robustbench_tc.eval.stats.packs.live import Line
-from robustbench_tc.eval.stats.significance import fisher_p
 
 from ...pages import Page
 from ...refusals import refuses
@@ -44,8 +41,8 @@ NEAR = Flag(code="near-gold", value=0.99, n=40, of="letter")
 
 def live_entry(number: int) -> Entry:
     share, loss = (
-        Interval(0.5 + number / 50, 0.4, 0.8, 40, "hull"),
-        Interval(0.2, 0.1, 0.3, 40, "mover", 0.01),
+        intervals.Interval(0.5 + number / 50, 0.4, 0.8, 40, "hull"),
+        intervals.Interval(0.2, 0.1, 0.3, 40, "mover", 0.01),
     )
     lines = tuple(
         Line(name=name, n=40, unmet=0, left_out=0, success=share, delta=loss, met=30, recovery=share,
@@ -57,7 +54,7 @@ def live_entry(number: int) -> Entry:
         kind="live", run=f"lab/live-{number}/20260301-{number:012x}",
         submission=Submission(model=f"live-{number}"),
         mode="fc", dataset="live", version="1.0.0", fingerprint="e" * 32, checker="0.1",
-        live=LiveFigures(episodes=80, clean=Interval(0.75, 0.6, 0.87, 40, "hull"), lines=lines),
+        live=LiveFigures(episodes=80, clean=intervals.Interval(0.75, 0.6, 0.87, 40, "hull"), lines=lines),
     )  # fmt: skip
 
 
@@ -205,7 +202,7 @@ def test_the_data_files_hold_every_run_and_its_counts(made: Path, entries: list[
         if one.core and one.run in table:
             row = table[one.run]
             assert (row["right_perturbed"], row["n_perturbed"]) == one.core.counts["perturbed"]
-            assert row["perturbed"] == (one.core.metrics["perturbed"] or Interval(0, 0, 0, 0)).value
+            assert row["perturbed"] == (one.core.metrics["perturbed"] or intervals.Interval(0, 0, 0, 0)).value
             assert listed.get(one.run, row)["rank"] == row["rank"]
         elif one.live:
             assert table[one.run]["success_all"] == one.live.lines[-1].success.value
@@ -425,7 +422,7 @@ def test_withdrawn_runs_stand_nowhere_and_the_one_before_counts_again() -> None:
 def test_p_is_the_exact_paired_test_over_samples_or_fishers_over_counts() -> None:
     a, b = entry(2, 8, samples=9), entry(5, 8, samples=9)
     assert a.core and b.core and a.core.verdicts
-    grid = np.zeros((len(CONDITIONS), 9), dtype=bool)
+    grid = np.zeros((len(checker.CONDITIONS), 9), dtype=bool)
     grid[3, :7] = True  # right in one type of seven samples; never right
 
     def with_bits(one: Entry, *bits: Any) -> Entry:
@@ -444,7 +441,7 @@ def test_p_is_the_exact_paired_test_over_samples_or_fishers_over_counts() -> Non
     assert p_of(some, with_bits(b, clean)) == 1.0, "clean rows do not count"
     assert p_of(some, with_bits(b, grid, grid)) == 1.0, "repeats are shares"
     counted = msgspec.structs.replace(b, core=msgspec.structs.replace(b.core, verdicts=None))
-    assert p_of(a, counted) == fisher_p(a.core.counts["perturbed"], b.core.counts["perturbed"])
+    assert p_of(a, counted) == significance.fisher_p(a.core.counts["perturbed"], b.core.counts["perturbed"])
 
 
 def test_marks_and_places_say_what_the_tests_say() -> None:

@@ -15,11 +15,9 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import schema
-from robustbench_tc.api import evaluate
+from robustbench_tc import api, schema
 from robustbench_tc.eval import record
 from robustbench_tc.eval.live.episodes import read as read_episodes
-from robustbench_tc.schema import At, Episode, Fault, Json, LiveRow
 from robustbench_tc.worlds.find import BUNDLED, find, tasks
 
 from ...loopback import LoopbackServer, reply
@@ -30,13 +28,13 @@ KILLS, TASKS = (20, 4) if NIGHTLY else (4, 2)
 CONCURRENCY = 2
 PATIENCE_S = 120.0
 FAULTS = (
-    Fault(At(write=1), "silent_no_op"),
-    Fault(At(write=1), "timeout_after_effect"),
-    Fault(At(read=1), "transient_timeout"),
+    schema.Fault(schema.At(write=1), "silent_no_op"),
+    schema.Fault(schema.At(write=1), "timeout_after_effect"),
+    schema.Fault(schema.At(read=1), "transient_timeout"),
 )
 
 
-def rows() -> list[LiveRow]:
+def rows() -> list[schema.LiveRow]:
     """Tasks of each bundled world, and each of them with every fault above."""
     clean = [purses.clean_row(task, world) for world in map(find, BUNDLED) for task in tasks(world)[:TASKS]]
     return [*clean, *(purses.faulted(row, fault) for fault in FAULTS for row in clean)]
@@ -49,16 +47,16 @@ class GoldModel:
     cannot end by itself.
     """
 
-    def __init__(self, found: list[LiveRow], journal: Path) -> None:
+    def __init__(self, found: list[schema.LiveRow], journal: Path) -> None:
         self.rows = {row.turns[0].messages[0].content: row for row in found if row.clean}
         assert len(self.rows) == sum(row.clean for row in found)
         self.journal = journal
         self.hold_at = float("inf")
 
-    async def __call__(self, body: dict[str, Json]) -> dict[str, Json]:
+    async def __call__(self, body: dict[str, schema.Json]) -> dict[str, schema.Json]:
         while size(self.journal) >= self.hold_at:
             await asyncio.sleep(0.01)
-        said: list[dict[str, Json]] = body["messages"]
+        said: list[dict[str, schema.Json]] = body["messages"]
         users = [at for at, one in enumerate(said) if one["role"] == "user"]
         gold = self.rows[said[users[0]]["content"]].golden_calls[len(users) - 1]
         called = sum(one["role"] == "tool" for one in said[users[-1] :])
@@ -105,7 +103,7 @@ def killed_at(process: subprocess.Popen[bytes], journal: Path, point: float) -> 
     process.stderr.close()
 
 
-def episodes(run: Path) -> list[Episode]:
+def episodes(run: Path) -> list[schema.Episode]:
     """A run's episodes, without how long their answers took."""
     return [
         msgspec.structs.replace(
@@ -127,7 +125,7 @@ def test_kills_change_nothing_and_nothing_on_disk_is_asked_again(
     """For each kill, the requests that had no line in the journal: they are asked again."""
     with LoopbackServer(model, delay_s=0.01) as server:
         words: dict[str, Any] = {"model": "tiny", "base_url": server.url, "mode": "fc", "temperature": 0.5}
-        evaluate(dataset, **words, concurrency=CONCURRENCY, out=whole)
+        api.evaluate(dataset, **words, concurrency=CONCURRENCY, out=whole)
         undisturbed = on_disk(whole / "journal.jsonl")
         assert server.count == answers(undisturbed)
         step = size(whole / "journal.jsonl") / (KILLS + 1)

@@ -19,7 +19,7 @@ from robustbench_tc.sql.query import Inputs, connect, marts, query
 
 from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
 from ..refusals import refuses
-from .test_live_marts import live_run, live_scores
+from .live_runs import live_run, live_scores
 
 CELLS = paper.CELLS
 SQL = Path(module.__file__).parent

@@ -117,7 +117,7 @@ def _shown(run: Path) -> list[Shown]:
 
 
 def test_of_many_episodes_wrong_and_faulted_ones_are_drawn_first() -> None:
-    from tests.sql.test_live_marts import live_scores
+    from tests.sql.live_runs import live_scores
 
     scores = [one for one in live_scores(3, tasks=40) if one.success is not None]
     episodes = [

@@ -1,8 +1,6 @@
 """The contract: canonical JSON, columns, the facts of types and sources; every value and byte is kept."""
 
 import io
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,19 +122,6 @@ EVERY: dict[str, type[msgspec.Struct]] = {
 def test_both_say_the_same_to_the_byte(kind: type[msgspec.Struct]) -> None:
     assert arrow_schema(kind).equals(features(kind).arrow_schema, check_metadata=True)
     assert arrow_schema(kind).metadata == features(kind).arrow_schema.metadata
-
-
-def test_a_build_and_the_reading_of_a_run_import_no_datasets() -> None:
-    """A second at every start, for a schema; who reads a run does without pandas too."""
-    code = (
-        "import sys; from robustbench_tc import api, schema; "
-        "from robustbench_tc.builders import build; from robustbench_tc.builders.live import build as live; "
-        "from robustbench_tc.eval.stats import runs; from robustbench_tc.eval.live import score; "
-        "schema.arrow_schema(schema.PublishedSample); "
-        "print([m for m in ('datasets', 'pandas', 'duckdb') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 # --- The facts of types and sources as the contract reads them

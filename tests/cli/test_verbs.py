@@ -175,7 +175,7 @@ sys.argv = ["rbtc", "--help"]
 try:
     main()
 finally:
-    heavy = {"pyarrow", "datasets", "duckdb", "numpy", "openai", "great_expectations"}
+    heavy = {"pyarrow", "datasets", "duckdb", "numpy", "openai", "pandas", "great_expectations"}
     print(sorted(heavy & set(sys.modules)))
 """
 

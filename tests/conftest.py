@@ -130,8 +130,8 @@ Rbtc = Callable[..., Done]
 
 
 # Timings are for `make bench`; CI must see the same examples every time.
-# By day every run tries the same examples, so that a red test is red again; `make nightly` draws new ones, and
-# twice as many.
+# By day every run tries the same examples, so that a red test is red again; `make nightly` draws new ones,
+# and twice as many.
 settings.register_profile("day", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("nightly", deadline=None)
 settings.load_profile("nightly" if os.environ.get("RBTC_NIGHTLY") == "1" else "day")

@@ -5,14 +5,9 @@ import errno
 import logging
 import os
 import re
-import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +30,7 @@ from robustbench_tc.llm import (
 from robustbench_tc.llm.errors import from_status
 
 from . import loopback
+from .commands import running
 from .loopback import Fault, LoopbackServer, error_body, in_order, reply
 from .refusals import refuses
 
@@ -653,31 +649,24 @@ asyncio.run(main())
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     with LoopbackServer(echo, delay_s=0.02) as server:
-        command = [sys.executable, "-c", FILLER, server.url, str(path)]
+        words = (tmp_path / "said", server.url, path)
         for enough in (10, 30):
-            process = subprocess.Popen(command)
-            wait_for(partial(holds_lines, path, enough))
-            process.send_signal(signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL
+            with running(*words, code=FILLER) as process:
+                process.until(lambda enough=enough: holds(path, enough))  # type: ignore[misc]
+                process.kill()
         with Store(path) as store:
             kept = len(store)
         assert 30 <= kept < 60
         before = server.count
-        subprocess.run(command, check=True, timeout=60)
+        with running(*words, code=FILLER) as process:
+            process.end()
         assert server.count - before == 60 - kept
     with Store(path) as store:
         assert len(store) == 60
 
 
-def holds_lines(path: Path, enough: int) -> bool:
+def holds(path: Path, enough: int) -> bool:
     return path.exists() and path.read_bytes().count(b"\n") >= enough
-
-
-def wait_for(reached: Callable[[], bool], limit_s: float = 30.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not reached():
-        assert time.monotonic() < deadline, "the run did not get that far"
-        time.sleep(0.005)
 
 
 # --- secrets ------------------------------------------------------------------------------------------

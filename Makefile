@@ -41,7 +41,7 @@ PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 bench replies reread forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
-	env-frameworks test-frameworks test-doors env-peers docs mutation
+	env-frameworks test-frameworks test-doors env-peers docs
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -220,23 +220,35 @@ gate-check: env  ## how often the gate and the headline's words are right: the t
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py
 
-# make mutation AREA=score [MODULE=eval/score/decision.py]: mutants are written into the code, so it runs in a worktree of HEAD.
-AREA  ?= score
-MUTANTS = out/mutation/$(AREA)
-mutation: .venv-mutation/.done  ## does an area's own suite notice wrong code? AREA= perturb, score, parse, stats or audits, MODULE= one file
-	test -d $(MUTANTS) || git worktree add --quiet --force --detach $(MUTANTS)
-	cd $(MUTANTS) && export PATH=$(CURDIR)/.venv-mutation/bin:$$PATH PYTHONPATH=src RBTC_SHARED=$${RBTC_SHARED:-$(CURDIR)/../shared} && \
-	{ test -f mutants.sqlite || { \
-	  sed $(if $(MODULE),'s#^module-path = .*#module-path = "$(MODULE)"#','') tests/mutation/$(AREA).toml > mutants.toml && \
-	  cosmic-ray baseline mutants.toml && cosmic-ray init mutants.toml mutants.sqlite && cr-filter-operators mutants.sqlite mutants.toml; }; } && \
-	cosmic-ray exec mutants.toml mutants.sqlite && cr-report --surviving-only --show-diff mutants.sqlite
+# Mutants are written into the code, so each area has a worktree of HEAD; a session of one commit goes on where it stopped.
+# Below nine in ten noticed the area fails, and make goes on to the next with --keep-going, as `make nightly` does.
+AREAS := perturb parse score stats audits
+AREA  ?= $(AREAS)
+COUNT ?= 200
+.PHONY: mutants $(AREAS:%=mutants-%)
+mutants: $(AREA:%=mutants-%)  ## does an area's own suite notice wrong code? make mutants AREA=score [COUNT=200] [MODULE=eval/score/own.py]; all five take a night
 
-nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, five kills over the real build, twenty of a live run and of a check, every planted edit, every agent on every row, marts asked in every way, new examples for every property
+$(AREAS:%=mutants-%): TREE = out/mutation/$(@:mutants-%=%)
+$(AREAS:%=mutants-%): SESSION = $(shell git rev-parse --short HEAD)-$(COUNT)$(subst /,-,$(MODULE)).sqlite
+$(AREAS:%=mutants-%): .venv-mutation/.done
+	test -d $(TREE) || git worktree add --quiet --detach $(TREE)
+	git -C $(TREE) checkout --quiet --force --detach $$(git rev-parse HEAD)
+	cat tests/mutation/$(@:mutants-%=%).toml tests/mutation/filters.toml > $(TREE)/mutants.toml
+	$(if $(MODULE),sed -i 's#^module-path = .*#module-path = "$(MODULE)"#' $(TREE)/mutants.toml)
+	cd $(TREE) && export PATH=$(CURDIR)/.venv-mutation/bin:$$PATH PYTHONPATH=src RBTC_SHARED=$${RBTC_SHARED:-$(CURDIR)/../shared} && \
+	{ test -f $(SESSION) || { \
+	  cosmic-ray baseline mutants.toml && cosmic-ray init mutants.toml new.sqlite && cr-filter-operators new.sqlite mutants.toml && \
+	  python $(CURDIR)/scripts/draw_mutants.py new.sqlite $(COUNT) && mv new.sqlite $(SESSION); }; } && \
+	cosmic-ray exec mutants.toml $(SESSION) && echo "$(@:mutants-%=%): each change that no test noticed" && \
+	cr-report --surviving-only --show-diff $(SESSION) && cr-rate --fail-over 10 $(SESSION)
+
+nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, five kills over the real build, twenty of a live run and of a check, every planted edit, every agent on every row, marts asked in every way, new examples for every property, 200 mutants an area
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \
 	  tests/eval/live/test_live_table.py tests/audits/test_planted.py tests/eval/test_agents.py \
 	  tests/sql/test_sql_agrees.py tests/test_parallel.py tests/eval/leaderboard/test_check.py \
 	  tests/replies/test_wordings.py
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rl "from hypothesis" tests --include='test_*.py')
+	$(MAKE) --keep-going mutants
 
 facts: $(VENV)/.core  ## write what types and sources state (docs/extending.md) to where the other rooms read it
 	$(BIN)/python scripts/write_facts.py

@@ -177,6 +177,16 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def inputs(shared: Path) -> Path:
+    """The folder of inputs that failed elsewhere, each with the outcome that its README expects; it has to be
+    there wherever the shared folder is."""
+    folder = shared / "inputs"
+    if not (folder / "README.md").is_file():
+        pytest.fail(f"{folder} is absent, though {shared / 'sources'} is there")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def made(pytestconfig: pytest.Config) -> Iterator[Made]:
     """`made("live", BUILDERS, make)`: a folder, made once a machine (`made.py`); nobody changes it."""
     from . import made

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from robustbench_tc.errors import need_extra
-from robustbench_tc.own.schemas import MAPS, REFS, target
+from robustbench_tc.eval.score.matchers.subschemas import pointed_at
+from robustbench_tc.own.schemas import MAPS, REFS
 from robustbench_tc.schema import Json, dumps, loads
 
 Path: TypeAlias = tuple[str, ...]
@@ -54,7 +55,7 @@ def _invalid(text: str) -> str:
             return f"{at[-1]} in a tool's schema"
         if not str(value).startswith("#"):
             return f"a remote {at[-1]}"
-        if target(schema, value, {"": schema})[1] is not None:
+        if not isinstance(pointed_at(value, schema), dict | bool):
             return "a $ref that leads nowhere"
         parts = unquote(str(value)).split("/")[1:]
         leads[at] = tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)

@@ -13,6 +13,7 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.audits import contamination, gate
+from robustbench_tc.audits.checks import Suite, rules
 from robustbench_tc.audits.expectations import training as expectations
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import review
@@ -139,6 +140,11 @@ DEFECTS: dict[str, tuple[str, str, Callable[[list[Row]], Any]]] = {
         lambda r: r[0]["prompt"][0].update(content=r[0]["prompt"][0]["content"] + "\nDescription: <script>"),
     ),
     "a reversed gold": ("mixed", "hygiene.bidi_characters", lambda r: gold(r[0], "<think>\u202ex</think>")),
+    "a terminal escape": ("mixed", "hygiene.control_characters", lambda r: said(r[0], "\x1b[2J")),
+    "a letter that nobody sees": ("mixed", "hygiene.invisible_characters", lambda r: said(r[0], "a\u200bb")),
+    "a lost character": ("mixed", "hygiene.encoding_damage", lambda r: said(r[0], "caf\ufffd")),
+    "a borrowed letter": ("mixed", "hygiene.imitated_letters", lambda r: said(r[0], "p\u0430ypal")),
+    "a line of twenty pages": ("mixed", "hygiene.length", lambda r: said(r[0], "word " * 5_000)),
     "a refusal as a turn": ("paft", "hygiene.refusals", lambda r: last(r[0], "I'm sorry, but I can't help.")),
     "a new tool that is not a schema": (
         "full",
@@ -222,6 +228,27 @@ def test_without_a_benchmark_the_leak_check_did_not_run_and_blocks(training: Pat
 # --- The suite of predictions, on answers to a bundled build
 
 
+def test_a_folder_that_is_no_config_is_caught(training: Path, tmp_path: Path) -> None:
+    folder = builds.copy(training, tmp_path / "toolrl-dr")
+    path = folder / "build_report.json"
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps({**found, "rows": {**found["rows"], "surplus": {"train": 0}}}))
+    assert builds.find(audit(folder), "configs.known").status == "failed"
+
+
+def test_every_check_of_training_data_and_predictions_has_a_planted_defect() -> None:
+    of_training = {check for _, check, _ in DEFECTS.values()}
+    of_training |= {"configs.known", "configs.paired", "columns.are_as_the_trainer_reads_them"}  # tests above
+    of_predictions = {check for check, _ in WRONG.values()}
+    # Tests below: a row that does not decode, twice the same, scores, columns.
+    of_predictions |= {"rows.decodes", "rows.one_answer_per_question", "rows.score_and_verdict_agree"}
+    of_predictions |= {"columns.are_the_contracts"}
+    training: tuple[Suite, ...] = ("training_rows", "training_configs", "training_columns")
+    predictions: tuple[Suite, ...] = ("predictions", "prediction_columns")
+    assert {rule.id for suite in training for rule in rules(suite)} <= of_training
+    assert {rule.id for suite in predictions for rule in rules(suite)} <= of_predictions
+
+
 @pytest.fixture(scope="module")
 def answers(bundled: Path) -> list[Prediction]:
     rows = [
@@ -278,6 +305,17 @@ def test_a_defect_planted_in_predictions_is_caught_by_its_check(
     report = audited([change(answers[0]), *answers[1:]], bundled, tmp_path / "predictions.parquet")
     found = builds.find(report, check)
     assert found.status == "failed" and found.failed == 1
+
+
+def test_an_answer_that_does_not_decode_is_caught(
+    answers: list[Prediction], bundled: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "predictions.parquet"
+    audited(answers, bundled, path)
+    table = pq.read_table(path)
+    at = table.column_names.index("repeat")
+    pq.write_table(table.set_column(at, "repeat", pa.array(["first"] * len(answers))), path)
+    assert builds.find(gate.audit_predictions(path, bundled), "rows.decodes").status == "failed"
 
 
 def test_an_answer_twice_is_caught(answers: list[Prediction], bundled: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import api
 from robustbench_tc.eval import delivered, inputs, parse, predictions, record, score
-from robustbench_tc.eval.stats import evidence, runs
+from robustbench_tc.eval.stats import evidence, gate, runs
 from robustbench_tc.schema import Call, Prediction, Verdict
 from tests import agent_server
 
@@ -206,13 +206,17 @@ def test_a_comparison_says_what_the_server_loses(servers: tuple[Path, Path]) -> 
     assert api.compare(servers[0], servers[0]).servers[2].startswith("No significant difference")
 
 
-def test_the_gate_fails_a_server_that_delivers_nothing(servers: tuple[Path, Path]) -> None:
+def test_the_gate_fails_a_server_that_delivers_nothing(
+    servers: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     good, bad = servers
     for found in (api.gate(bad), api.gate(bad, good)):
         assert found.exit_code == 1 and any("were not delivered" in fault for fault in found.faults)
     assert not api.gate(good).faults and not api.gate(bad, verdict="meant").faults
     against = api.gate(bad, good, allow_undelivered=True)
     assert against.exit_code == 1 and any(line.why.startswith("server: ") for line in against.lines)
+    monkeypatch.setattr(gate, "UNDELIVERED", 1.0)  # a share of the calls
+    assert api.gate(bad).faults == ()
 
 
 def test_every_surface_says_what_was_delivered(

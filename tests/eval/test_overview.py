@@ -74,6 +74,7 @@ def retention_of(found: Overview) -> float | None:
 def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:
     found = overview_of(tmp_path / "run", ROWS, len(ROWS))
     assert (found.summary.lines["clean"].of, found.summary.lines["clean"].accuracy) == ((2, 3), 2 / 3)
+    assert found.rows == len(ROWS)
     assert (found.summary.lines["perturbed"].of, found.summary.lines["perturbed"].accuracy) == ((4, 9), 4 / 9)
     observation, action = found.summary.lines["observation"], found.summary.lines["action"]
     assert observation.delta == pytest.approx(0)

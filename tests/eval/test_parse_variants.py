@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 
 from robustbench_tc.eval.parse import FORMATS, ORDERS, parse
+from robustbench_tc.eval.parse.json_values import decode
 from robustbench_tc.eval.parse.turns import LAYOUT_TOKENS
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.schema import Call, Json, Tool
@@ -530,3 +531,26 @@ def test_what_an_element_of_a_call_holds(text: str, parameters: dict[str, Json])
     """JSON, fenced or not, or elements; elements with text between them, and torn ones, give nothing."""
     tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
     assert parse(text, source="bfcl_v3", tools=tools).calls == (Call("f", parameters),)
+
+
+def test_a_tag_named_as_an_argument_is_one_inside_its_tool_and_else_a_thought() -> None:
+    tools = (Tool("ping", "", {"type": "dict", "properties": {"think": {"type": "string"}}}),)
+    assert calls("<ping><think>hard</think></ping>", tools=tools) == [("ping", {"think": "hard"})]
+    assert calls("<think>[ping(think=1)]</think>\n[ping(think=2)]", tools=tools) == [("ping", {"think": 2})]
+
+
+def test_a_call_in_prose_is_read_loosely_where_it_is_no_python() -> None:
+    text = 'I ask it now.\nping(from="a")\nThen I wait.'
+    assert calls(text, tools=(PING,)) == [("ping", {"from": "a"})]
+
+
+def test_an_integer_is_read_up_to_3_900_digits() -> None:
+    """Where Python's own decoder reads: JSON with a raw tab."""
+    assert decode(f'["\t", {"1" * 3_900}]') == ["\t", int("1" * 3_900)]
+    with pytest.raises(ValueError, match="integer too long"):
+        decode(f'["\t", {"1" * 3_901}]')
+
+
+def test_doubled_brackets_are_calls_but_not_as_a_value() -> None:
+    assert calls('[[ping(host="a")]]') == [("ping", {"host": "a"})]
+    assert calls('{"x": [[ping(host="a")]]}') == calls('I set x: [[ping(host="a")]].') == []

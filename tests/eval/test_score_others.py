@@ -198,6 +198,7 @@ def test_tooleyes_scores_the_names_in_common_and_is_right_only_where_they_are_al
     assert (surplus.score, surplus.correct, surplus.reason) == (0.8, False, "call_count")
     assert surplus.stages["one_surplus_call"] is True
     assert scored("tooleyes", [h, x, f, x], *answers).stages["one_surplus_call"] is False
+    assert scored("tooleyes", [f, g, h, x, x], (f, g, h)).stages["one_surplus_call"] is False
     missing = scored("tooleyes", [f], *answers)
     assert (missing.score, missing.correct, missing.reason) == (2 / 3, False, "call_count")
     assert missing.stages["one_surplus_call"] is False

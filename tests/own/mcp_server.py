@@ -76,7 +76,7 @@ def page(mode: str, cursor: str | None) -> dict[str, Any]:
         "evil": {"tools": [named]},
         "nothing": {"tools": []},
         "odd": {"tools": "none"},
-        "no-object": {"tools": [TOOLS[0], 7]},
+        "no-object": {"tools": [TOOLS[0], 7], "nextCursor": None},
     }
     return pages.get(mode, {"tools": TOOLS})
 

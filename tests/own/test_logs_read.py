@@ -149,7 +149,11 @@ def test_spans_of_a_trace_are_one_conversation(tmp_path: Path) -> None:
     log = read(tmp_path, otlp(*whole[:2]), otlp(*whole[2:]))
     (one,) = log.conversations
     assert one.messages == read(tmp_path, {"messages": CHAT}).conversations[0].messages
-    assert (one.id, one.line, log.ignored) == ("t1", 2, 1)
+    assert (one.id, one.line, log.left["OpenTelemetry spans: records in which no message was recorded"]) == (
+        "t1",
+        2,
+        1,
+    )
     assert one.tools is not None
 
 
@@ -177,7 +181,7 @@ def test_spans_of_tools_alone_are_calls_and_their_results(tmp_path: Path) -> Non
 
 
 def test_spans_without_content_say_what_to_do(tmp_path: Path) -> None:
-    refuses("none of its 1 spans holds GenAI messages; record content", read, tmp_path, span(1, "chat"))
+    refuses("no messages: a span: records in which no message was recorded", read, tmp_path, span(1, "chat"))
 
 
 def test_what_is_no_text_is_said(tmp_path: Path) -> None:
@@ -206,7 +210,7 @@ GOOD = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "c
         (json.dumps({"messages": [{"role": "user", "content": [{"type": SECRET}]}]}).encode(), "of a kind"),
         (json.dumps(SECRET).encode(), "neither chat messages nor spans"),
         (json.dumps({"messages": [{"role": "user", "content": "\ud800"}]}).encode(), "surrogate"),
-        (b'{"messages": [NaN]}', "NaN is not JSON"),
+        (b'{"messages": [NaN]}', "chat messages: message 1: is not an object"),
         (b'{"a": ' + b"9" * 2_000 + b"}", "more than 1,000 digits"),
         (b" " * 8_000_001, "at most 8,000,000 a line"),
     ],

@@ -153,7 +153,7 @@ def test_patterns_of_ones_own_find_what_is_left(tmp_path: Path) -> None:
     redactor = Redactor(read_patterns(path))
     text = "Jane Doe (C-17) wrote JANE DOE; Jane Roe did not. jane@acme.de"
     assert hidden(text, redactor) == (
-        "redacted1 (redacted2) wrote redacted3; redacted4 did not. user1@example.com"
+        "redacted1 (redacted4) wrote redacted2; redacted3 did not. user1@example.com"
     )
 
 

@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example as tried, given, strategies as st
 
 from robustbench_tc.eval.score.matchers import dates, example, kind, matches, may_be_absent, problem
 from robustbench_tc.eval.score.matchers.pattern_examples import example as found_by
@@ -326,6 +326,7 @@ ANY_PATTERN = st.builds(lambda *parts: "".join(parts), FLAGS, BEGINS, PARTS, END
 TEXTS = st.text(CHARACTERS, max_size=6).map(lambda text: unicodedata.normalize("NFC", text))
 
 
+@tried("k{2}", ["kkk"])
 @given(ANY_PATTERN, st.lists(TEXTS, min_size=1, max_size=8))
 def test_a_pattern_is_found_where_python_finds_it_and_in_its_example(pattern: str, texts: list[str]) -> None:
     try:

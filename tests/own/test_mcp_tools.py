@@ -168,8 +168,11 @@ def test_lint_says_which_tool_a_client_refuses_the_list_for(
     assert done.code == 1 and "error: refused-root: by_hand:tool_1: " in done.out
     evil = rbtc("lint", "--", *command("evil"))
     assert "\x1b" not in evil.out and "\u202e" not in evil.out and r"\x1b[2J\x0aname" in evil.out
-    for mode, why in (("no-object", "tool 1: must be an object"), ("nothing", "lists no tools")):
-        assert why in rbtc("lint", "--", *command(mode)).refusal
+    assert "lists no tools" in rbtc("lint", "--", *command("nothing")).refusal
+    bad = rbtc("lint", "--save", "bad.json", "--", *command("no-object"))
+    assert bad.code == 1 and "error: unreadable: by_hand: tool 1: must be an object" in bad.out
+    assert "warning: mcp-schema: by_hand: refused by mcp: nextCursor: " in bad.out
+    assert rbtc("lint", "bad.json").out.replace("bad:", "by_hand:").replace("bad", "by_hand") == bad.out
 
 
 def test_lint_keeps_the_list_as_a_tools_file(

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import seeding
+from robustbench_tc import api, seeding
 from robustbench_tc.builders.own.dataset import pool
 from robustbench_tc.builders.perturb import REGISTRY, Context
 from robustbench_tc.eval import wire
+from robustbench_tc.own.logs.importing import Imported
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
@@ -248,3 +249,36 @@ def test_tools_that_two_servers_share_a_name_of(tmp_path: Path) -> None:
         came = next(one for one in found.offered if one.own is None)
         assert came.name == "orders_find_Budget"
         assert sorted(one.own for one in found.offered if one.own is not None) == sorted(names)
+
+
+def test_a_session_becomes_cases(tmp_path: Path) -> None:
+    script = Script(
+        chat_reply([("get_order", '{"id": "7"}')]), chat_reply([], "It cost 9."), chat_reply([], "Bye.")
+    )
+    plan = Plan(types=("clean",), seed=1)
+    path = tmp_path / "session.jsonl"
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, plan, journal=path)) as url,
+        Client(url) as client,
+    ):
+        talk: list[Json] = [{"role": "user", "content": "What is order 7?"}]
+        for _ in range(2):
+            status, said = client.post("a.0", {"model": "m", "messages": talk, "tools": TOOLS})
+            assert status == 200
+            talk.append(json.loads(said)["choices"][0]["message"])
+            talk += results(talk[-1], '{"total": 9}') if talk[-1].get("tool_calls") else []
+        client.post(
+            "a.0", {"model": "m", "messages": [*talk, {"role": "user", "content": "Thanks"}], "tools": TOOLS}
+        )
+        client.post("a.0", {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "tools": TOOLS})
+    made = api.import_cases([path], tmp_path / "out")
+    assert isinstance(made, Imported)
+    assert (made.cases, made.conversations, made.no_call, made.refused) == (2, 2, 1, ())
+    first, second = read_cases(tmp_path / "out" / "cases.yaml").cases
+    assert [one.name for one in first.turns[0].answers[0].calls] == ["get_order"]
+    assert first.turns[0].results == {"get_order": ({"total": 9},)}
+    assert (first.reviewed, second.turns[0].messages[-1]["content"]) == (False, "Hello")
+    lines = journal.read(path)
+    assert [len(one.asked.messages) for one in lines if one.asked] == [1, 1, 1, 1]
+    assert [one.asked.after for one in lines if one.asked] == [0, 1, 3, 0]

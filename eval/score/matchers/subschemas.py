@@ -3,7 +3,9 @@
 References, `allOf`, `anyOf` and `oneOf` are followed, within bounds: a schema may refer to itself.
 """
 
+import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from robustbench_tc.schema import Json
 
@@ -27,15 +29,46 @@ def parts(schema: Json, root: Json) -> Iterator[dict[str, Json]]:
             left.append(pointed_at(one["$ref"], root))
 
 
-def pointed_at(reference: Json, root: Json) -> Json:
-    """The schema that a reference into `root` means; None for any other."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
+def pointed_at(reference: Json, root: Json, anchored: dict[str, Json] | None = None) -> Json:
+    """What a reference into `root` means, by its JSON pointer or an `$anchor`; None for any other.
+
+    `anchored`: what `anchors` found in it, where many are asked for.
+    """
+    if not isinstance(reference, str) or not isinstance(root, dict):
         return None
-    node = root
-    for part in reference[1:].split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        node = node.get(name) if isinstance(node, dict) else None
+    base, _, fragment = reference.partition("#")
+    if base and base != str(root.get("$id")).rstrip("#"):
+        return None
+    steps = unquote(fragment).split("/")
+    node: Json = root
+    if steps[0]:
+        node = (anchors(root) if anchored is None else anchored).get(steps[0])
+    for step in steps[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list):
+            node = (
+                node[int(name)]
+                if re.fullmatch(r"0|[1-9][0-9]{0,5}", name) and int(name) < len(node)
+                else None
+            )
+        else:
+            node = node.get(name) if isinstance(node, dict) else None
     return node
+
+
+def anchors(root: Json) -> dict[str, Json]:
+    """The schemas that a name leads to."""
+    found: dict[str, Json] = {}
+    left = [root]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            named = (node.get(word) for word in ("$anchor", "$dynamicAnchor"))
+            found.update({name: node for name in named if isinstance(name, str)})
+            left += node.values()
+        elif isinstance(node, list):
+            left += node
+    return found
 
 
 def types(schema: Json, root: Json) -> frozenset[str]:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from ..errors import UserError, unknown
 from ..option import Option, Tell, listed, silent
@@ -66,6 +66,15 @@ def lint(
         ),
     ] = (),
     *,
+    providers: Annotated[
+        Sequence[str],
+        Option(
+            name="for",
+            help="Who gets the tools, of openai, anthropic, gemini and mcp: what these refuse is an error, "
+            "what others refuse is left out. Default: what any of them refuses is a warning.",
+            read=listed,
+        ),
+    ] = (),
     strict: Annotated[bool, Option(help="Warnings fail too.")] = False,
     mcp_command: Sequence[str] = (),
     mcp_url: Annotated[str, options.MCP_URL] = "",
@@ -81,11 +90,12 @@ def lint(
 ) -> "Linted":
     """Check tool definitions for problems before any model sees them; exits 1 on errors.
 
-    Errors: same names, names that become equal on the wire, schemas that MCP refuses, instructions inside
-    descriptions; the rest are warnings (docs/own-lint.md). The tools of a live MCP server: end the line with
-    -- COMMAND ARG…. A world's file (.py, docs/worlds.md) is loaded, and the gold of its tasks is tried.
+    Errors: tools that cannot be read, same names, names that become equal on the wire, instructions inside
+    descriptions; the rest are warnings, also what a provider refuses (docs/own-lint.md). The tools of a live
+    MCP server: end the line with -- COMMAND ARG…. A world's file (.py, docs/worlds.md) is loaded, and the
+    gold of its tasks is tried.
 
-    Example: rbtc lint orders.json crm.json --strict
+    Example: rbtc lint orders.json crm.json --for openai,mcp
 
     Raises UserError for what cannot be read.
 
@@ -94,26 +104,33 @@ def lint(
     from ..io.files import check_file
     from ..own.lint import lint_files
     from ..own.mcp_tools import keep_tools, list_tools
+    from ..own.rules import Provider
+    from ..own.tools import entries
 
+    known = get_args(Provider)
+    wanted = [one for one in known if one in providers]
+    for name in providers:
+        if name not in known:
+            raise unknown("provider", name, set(known))
     server = server_of(mcp_command, mcp_url, mcp_env, mcp_timeout)
     paths = [Path(file) for file in files]
     if server is None:
         if save is not None:
             raise UserError("--save keeps the tools of an MCP server: name one behind --")
-        return lint_files(paths, strict=strict)
+        return lint_files(paths, strict=strict, wanted=wanted)
     if save is not None and not Path(save).is_file():
         check_file(Path(save))
     found = list_tools(server)
-    tools = found.tools(server.title)
+    live = entries(found.json(), found.prefix, server.title)
     if save is not None:
         keep_tools(Path(save), found.json(), server.title)
-    return lint_files(paths, tools, server.title, strict=strict)
+    return lint_files(paths, live, server.title, strict, wanted)
 
 
 def import_cases(
     logs: Annotated[
         "Sequence[Path | str]",
-        Option(help="Chat messages or GenAI spans as JSON lines.", typed=tuple[Path, ...]),
+        Option(help="Messages, traces, batches, sessions, a door's journal.", typed=tuple[Path, ...]),
     ],
     out: Annotated[Path | str | None, options.OUT] = None,
     *,
@@ -139,7 +156,8 @@ def import_cases(
 ) -> "Imported | Ground":
     """Propose a case for every batch of calls in logs, without mail addresses, numbers and keys of people.
 
-    Names are not removed (docs/own-logs.md). Nothing is sent anywhere.
+    The formats of most providers, frameworks and tracing services are recognised (docs/own-logs.md), and the
+    journal of a door. Names are not removed. Nothing is sent anywhere.
 
     Example: rbtc cases import agent.jsonl --tools tools.json --out imported
 
@@ -169,7 +187,10 @@ def import_cases(
 
 
 def draft_cases(
-    tools: Annotated["Sequence[Path | str]", Option(help="Files of your tools.", typed=tuple[Path, ...])],
+    tools: Annotated[
+        "Sequence[Path | str]",
+        Option(help="Files of your tools, or an OpenAPI file.", typed=tuple[Path, ...]),
+    ],
     out: Annotated[Path | str, options.OUT],
     *,
     model: Annotated[str | None, options.MODEL] = None,

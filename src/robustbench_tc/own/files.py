@@ -7,6 +7,7 @@ counts), half a surrogate pair (no UTF-8 file can hold it).
 import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,8 @@ LARGE = 64 * BYTES
 
 
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_BETWEEN = {True: re.compile(r"[ \t\r\n]*,?[ \t\r\n]*"), False: re.compile(r"[ \t\r\n]*")}
+"""What stands between the values of a text: of a list, a comma too."""
 _BRACKETS = re.compile(rb"[][{}]")
 
 
@@ -65,18 +68,10 @@ class Unreadable(ValueError):
 
 def values(data: bytes, where: str) -> list[Json]:
     """The values of a JSON text, one or several in its lines. `where` names the file in errors."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
-    decoder = json.JSONDecoder(**HOOKS)
-    found, at = [], after_blanks(text, 0)
+    text = decoded(data, where)
     try:
         check_depth(data)
-        while at < len(text):
-            value, at = decoder.raw_decode(text, at)
-            found.append(value)
-            at = after_blanks(text, at)
+        found = [value for _, value in scan(text)]
         check_surrogates(text, found)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
@@ -86,11 +81,12 @@ def values(data: bytes, where: str) -> list[Json]:
     return found
 
 
-def after_blanks(text: str, at: int) -> int:
-    """The first place from `at` on that is no blank."""
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
+def decoded(data: bytes, where: str) -> str:
+    """The text of a file. Raises UserError."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
 
 
 def check_depth(data: bytes) -> None:
@@ -143,21 +139,34 @@ HOOKS: dict[str, Any] = {
 """Of `json`'s decoders."""
 
 
-def decode(data: bytes) -> Json:
+def scan(text: str, hooks: dict[str, Any] = HOOKS, *, is_list: bool = False) -> Iterator[tuple[int, Json]]:
+    """The values of a text one after the other, each with its line. Raises ValueError.
+
+    `is_list`: they are the entries of a list, whose opening bracket is left out.
+    """
+    decoder = json.JSONDecoder(**hooks)
+    line, at, end = 1, 0, _after(text, 0, is_list)
+    while end < len(text) and not (is_list and text[end] == "]"):
+        line += text.count("\n", at, end)
+        value, at = decoder.raw_decode(text, end)
+        yield line, value
+        line += text.count("\n", end, at)
+        end = _after(text, at, is_list)
+    if is_list and text[end:].strip() != "]":
+        raise ValueError
+
+
+def decode_text(text: str, hooks: dict[str, Any] = HOOKS) -> Json:
     """A JSON value, as strict as of tools files. Raises Unreadable, without anything of the text in it."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise Unreadable("not UTF-8") from None
-    return decode_text(text)
-
-
-def decode_text(text: str) -> Json:
-    """The same of a text, for JSON within JSON."""
     check_depth(text.encode(errors="replace"))
     try:
-        value = json.loads(text, **HOOKS)
+        value = json.loads(text, **hooks)
     except json.JSONDecodeError:
         raise Unreadable("not JSON") from None
     check_surrogates(text, value)
     return value
+
+
+def _after(text: str, at: int, is_list: bool) -> int:
+    found = _BETWEEN[is_list].match(text, at)
+    return found.end() if found else at

@@ -11,9 +11,10 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+from anyio.abc import ObjectReceiveStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
@@ -30,45 +31,24 @@ PATIENCE = 2.0
 """Seconds that a server has to end by itself, and again after SIGTERM."""
 
 
-class Tap:
-    """The replies to `tools/list` as the server wrote them: the SDK orders keys, and refuses whole lists."""
+class Tap(ObjectReceiveStream[SessionMessage | Exception]):
+    """What a server writes, looked at on its way: the SDK orders keys, and refuses whole lists."""
 
-    def __init__(self) -> None:
-        self.pages: list[dict[str, Json]] = []
-        self._asked: set[str | int] = set()
+    def __init__(self, stream: ObjectReceiveStream[SessionMessage | Exception]) -> None:
+        self._stream = stream
+        self.last: dict[str, Json] = {}
+        """The result of the last reply, as the server wrote it."""
 
-    def sent(self, message: SessionMessage) -> None:
-        if isinstance(message.message, JSONRPCRequest) and message.message.method == "tools/list":
-            self._asked.add(message.message.id)
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        message = await self._stream.receive()
+        if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
+            self.last = message.message.result
+        return message
 
-    def received(self, message: SessionMessage | Exception) -> None:
-        found = message.message if isinstance(message, SessionMessage) else None
-        if isinstance(found, JSONRPCResponse) and found.id in self._asked:
-            self.pages.append(found.result)
-
-    @asynccontextmanager
-    async def on(self, streams: Streams) -> AsyncIterator[Streams]:
-        """The same streams, looked at on their way."""
-        to_client, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        to_send, from_client = anyio.create_memory_object_stream[SessionMessage](0)
-
-        async def incoming() -> None:
-            async with to_client:
-                async for message in streams[0]:
-                    self.received(message)
-                    await to_client.send(message)
-
-        async def outgoing() -> None:
-            async with from_client, streams[1]:
-                async for message in from_client:
-                    self.sent(message)
-                    await streams[1].send(message)
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(incoming)
-            group.start_soon(outgoing)
-            yield received, to_send
-            group.cancel_scope.cancel()
+    async def aclose(self) -> None:
+        """Closes the stream."""
+        await self._stream.aclose()
 
 
 class Pipe:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import re
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,12 +54,13 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """Its own name, of letters, digits, `-`, `_` and `.`: the stem of a file too."""
     entries: tuple[Json, ...]
     """The tools of all pages as it wrote them, `title`, `annotations` and `outputSchema` too."""
+    null_cursor: bool = False
+    """Whether its last page says `"nextCursor": null`, which no revision of the protocol allows."""
 
     def json(self) -> bytes:
         """A tools file: the same list, the same bytes."""
-        return (json.dumps({"tools": self.entries}, ensure_ascii=False, indent=1) + "\n").encode(
-            errors="surrogatepass"
-        )
+        page = {"tools": self.entries} | ({"nextCursor": None} if self.null_cursor else {})
+        return (json.dumps(page, ensure_ascii=False, indent=1) + "\n").encode(errors="surrogatepass")
 
     def tools(self, title: str) -> tuple[OwnTool, ...]:
         """As `read_tools` of that file. `title` names the server in errors."""
@@ -85,18 +86,17 @@ def keep_tools(path: Path, data: bytes, title: str) -> None:
 def list_tools(server: Server) -> Listed:
     """Asks a server for its tools. Raises UserError for one that does not list them, in one line."""
     try:
-        from .mcp_pipe import Pipe, Tap
+        from .mcp_pipe import Pipe
     except ModuleNotFoundError:
         raise need_extra("mcp", "mcp") from None
     if bool(server.command) == bool(server.url):
         raise UserError("name one MCP server: its command behind -- (-- python server.py), or --mcp-url")
-    tap = Tap()
     missing = [name for name in server.env if name not in os.environ]
     if missing:
         raise UserError(f"--mcp-env {missing[0]}: no such environment variable")
     pipe = Pipe(server.command, {name: os.environ[name] for name in server.env})
     try:
-        return asyncio.run(_listed(server, pipe, tap))
+        return asyncio.run(_listed(server, pipe))
     except TimeoutError:
         raise UserError(
             f"{server.title}: the MCP server did not answer within {server.timeout_s:g} s"
@@ -106,16 +106,21 @@ def list_tools(server: Server) -> Listed:
         raise UserError(f"{server.title}: the MCP server {_why(error, pipe)}{_beside(pipe)}") from None
 
 
-async def _listed(server: Server, pipe: "Pipe", tap: "Tap") -> Listed:
+async def _listed(server: Server, pipe: "Pipe") -> Listed:
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
 
+    from .mcp_pipe import Tap
+
     async with asyncio.timeout(server.timeout_s), AsyncExitStack() as stack:
         opened = pipe.open() if server.command else streamable_http_client(server.url)
-        streams = await stack.enter_async_context(opened)
-        client = await stack.enter_async_context(Client(tap.on(streams), cache=None))
+        read, write = await stack.enter_async_context(opened)
+        tap = Tap(read)
+        client = await stack.enter_async_context(Client(nullcontext((tap, write)), cache=None))
         info = client.server_info
-        return Listed(prefix=prefix_of(info.name if info else ""), entries=await _pages(client, tap))
+        found = await _pages(client, tap)
+        null = "nextCursor" in tap.last and tap.last["nextCursor"] is None
+        return Listed(prefix=prefix_of(info.name if info else ""), entries=found, null_cursor=null)
 
 
 async def _pages(client: "Client", tap: "Tap") -> tuple[Json, ...]:
@@ -130,8 +135,7 @@ async def _pages(client: "Client", tap: "Tap") -> tuple[Json, ...]:
         # The SDK refuses a whole list for one tool of it: `rbtc lint` says which.
         with suppress(ValidationError):
             await client.session.send_request(ListToolsRequest(params=params), ListToolsResult)
-        page = tap.pages[-1]
-        listed, cursor = page.get("tools"), page.get("nextCursor")
+        listed, cursor = tap.last.get("tools"), tap.last.get("nextCursor")
         if not isinstance(listed, list) or not isinstance(cursor, str | None):
             raise UserError(f"does not list its tools as MCP wants: page {number} has no list 'tools'")
         found += listed

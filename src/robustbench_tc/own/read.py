@@ -42,6 +42,15 @@ def read_cases(path: Path, more: Sequence[OwnTool] = ()) -> CaseFile:
     return _Cases(path, root, more).read()
 
 
+def tool_files(path: Path) -> list[Path]:
+    """The tools files that a cases file names."""
+    fields = Fields(str(path))
+    root = yaml.load(read_bytes(path, "a cases file"), str(path))
+    node = fields.mapping(root, "the file", TOP).get("tools")
+    listed = node.value if node is not None and isinstance(node.value, list) else []
+    return [path.parent / fields.text(item, "tools") for item in listed]
+
+
 class Checker:
     """Whether cases that are not in a file yet could be read from one."""
 

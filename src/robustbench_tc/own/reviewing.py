@@ -25,6 +25,9 @@ from .read import Checker, read_cases
 Status: TypeAlias = Literal["open", "accepted", "dropped"]
 
 
+_STATUS: dict[Decision, Status] = {"accept": "accepted", "drop": "dropped", "edit": "open"}
+
+
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
     """A proposed case of the file."""
 
@@ -69,11 +72,10 @@ class Reviewing:
         later = [line for line in root.keys.values() if line > entries[-1].line]
         ends.append(min(later, default=len(self._lines()) + 1))
         for entry, end, data in zip(entries, ends, self._data["cases"], strict=True):
-            name = data["id"]
+            name, sha256 = data["id"], fingerprint(data)
             if PROPOSED_BY not in data:
                 self.hand_written.add(name)
                 continue
-            sha256 = fingerprint(data)
             self._cases[name] = Proposed(
                 id=name,
                 line=entry.line,
@@ -86,9 +88,7 @@ class Reviewing:
 
     def _status(self, name: str, sha256: str) -> Status:
         decided = self._reviews.get((name, sha256))
-        if decided is None or decided.decision == "edit":
-            return "open"
-        return "accepted" if decided.decision == "accept" else "dropped"
+        return _STATUS[decided.decision] if decided else "open"
 
     @property
     def cases(self) -> tuple[Proposed, ...]:
@@ -208,28 +208,22 @@ def ask_all(found: Reviewing, ask: Ask, say: Say) -> None:
     """Asks about every open case, until somebody has enough."""
     names = [one.id for one in found.cases if one.status == "open"]
     for number, name in enumerate(names, 1):
-        for line in _lines(found.case(name), f"{number} of {len(names)}"):
-            say(line)
-        if not _decided(found, name, ask, say):
-            return
-
-
-def _decided(found: Reviewing, name: str, ask: Ask, say: Say) -> bool:
-    """Asks about one case until it is decided or skipped; False: no more."""
-    while True:
-        typed = ask("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit? ")
-        word = "quit" if typed is None else _WORDS.get(typed.lower(), typed.lower())
-        try:
-            if word in ("quit", "skip"):
-                return word == "skip"
-            if word in ("accept", "drop"):
-                found.decide(name, "accept" if word == "accept" else "drop")
-                return True
-            if word == "edit" and _edit(found, name):
-                for line in _lines(found.case(name), "edited"):
-                    say(line)
-        except UserError as error:
-            say(str(error))
+        place, word = f"{number} of {len(names)}", ""
+        while word not in ("skip", "accept", "drop"):
+            for line in _lines(found.case(name), place) if place else ():
+                say(line)
+            typed, place = ask("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit? "), ""
+            word = "quit" if typed is None else _WORDS.get(typed.lower(), typed.lower())
+            try:
+                if word == "quit":
+                    return
+                if word in ("accept", "drop"):
+                    found.decide(name, "accept" if word == "accept" else "drop")
+                if word == "edit" and _edit(found, name):
+                    place = "edited"
+            except UserError as error:
+                word = ""
+                say(str(error))
 
 
 def _edit(found: Reviewing, name: str) -> bool:
@@ -243,14 +237,13 @@ def _edit(found: Reviewing, name: str) -> bool:
         path.write_text(text)
         try:
             code = subprocess.run([*editor, str(path)], check=False).returncode
-        except OSError as error:
-            raise UserError(f"{editor[0]}: cannot be run: {error.strerror}") from None
-        if code:
-            raise UserError(f"{editor[0]} ended with status {code}: nothing was changed")
-        try:
             new = path.read_text()
-        except (OSError, ValueError):
-            raise UserError("the edited text cannot be read: nothing was changed") from None
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{editor[0]} cannot be run, or left no text: nothing was changed: {error}"
+            ) from None
+    if code:
+        raise UserError(f"{editor[0]} ended with status {code}: nothing was changed")
     if new == text and not found.case(name).problem:
         return False
     made = found.edited(name, new)

@@ -6,13 +6,14 @@ Schemas are kept exactly as they are written, key order included.
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json, Tool
 
-from . import files, schemas
+from . import files, openapi, schemas
 from .cases import OwnTool
 from .files import read_bytes
 
@@ -28,78 +29,124 @@ def read_tools(path: Path) -> tuple[OwnTool, ...]:
 
 
 def parse_tools(data: bytes, prefix: str, where: str) -> tuple[OwnTool, ...]:
-    """The tools of a JSON text. `where` names it in errors."""
-    entries = _entries(files.values(data, where), where)
-    if not entries:
-        raise UserError(f"{where}: lists no tools")
-    return tuple(_tool(entry, place, prefix, where) for place, entry in enumerate(entries))
+    """The tools of a JSON text. `where` names it in errors: the first tool that cannot be used is one."""
+    found = entries(data, prefix, where)
+    for one in found:
+        if one.problem:
+            raise UserError(f"{where}: {one.problem}")
+    return tuple(
+        OwnTool(
+            tool=one.tool, prefix=prefix, name=one.name, read_only=one.read_only, idempotent=one.idempotent
+        )
+        for one in found
+        if not one.is_page
+    )
 
 
-def _entries(values: list[Json], where: str) -> list[Json]:
-    """The tools' entries, whatever list or pages they come in."""
+class Entry(OwnTool, frozen=True, kw_only=True):
+    """What a list says of one tool, or a page of a list of itself.
+
+    Its name is "" where none can be read, and it has no parameters where its schema is broken.
+    """
+
+    raw: dict[str, Json]
+    """As it was written."""
+    is_mcp: bool = False
+    """Whether it is of a `tools/list` reply, whose form MCP's schema tells."""
+    is_page: bool = False
+    problem: str = ""
+    """Why it cannot be used."""
+
+
+def entries(data: bytes, prefix: str, where: str) -> list[Entry]:
+    """The entries of a JSON text, unusable ones included; each page of an MCP list before its own.
+
+    Raises UserError for what is no JSON or no list, and for a list of nothing.
+    """
+    values = files.values(data, where)
     if len(values) == 1 and isinstance(values[0], list):
         values = values[0]
+    elif len(values) == 1 and openapi.is_openapi(values[0]):
+        values = openapi.tools_of(values[0], where)
     pages = [isinstance(one, dict) and bool({"tools", "result", "error"} & one.keys()) for one in values]
-    if not any(pages):
-        return values
-    if not all(pages):
+    if any(pages) and not all(pages):
         raise UserError(f"{where}: tools and tools/list replies are mixed in one list; keep one kind")
-    found: list[Json] = []
-    for number, value in enumerate(values, 1):
-        page = _page(value, number, where)
-        if number == len(values) and page.get("nextCursor"):
-            raise UserError(f"{where}: page {number} states a nextCursor: the list goes on; add that page")
-        found += page["tools"]
+    found: list[Entry] = []
+    for number, value in enumerate(values, 1) if any(pages) else ():
+        page = value["result"] if "tools" not in value and "result" in value else value
+        listed = page.get("tools") if isinstance(page, dict) else None
+        problem = ""
+        if value.get("error") is not None:
+            problem = f"page {number} is an error of the server, not a list of its tools"
+        elif not isinstance(listed, list):
+            problem = f"page {number}: 'tools' must be a list"
+        elif number == len(values) and page.get("nextCursor"):
+            problem = f"page {number} states a nextCursor: the list goes on; add that page"
+        before = sum(not one.is_page for one in found)
+        raw = page if isinstance(page, dict) else None
+        found.append(_made({}, prefix, raw=raw, is_page=True, is_mcp=True, problem=problem))
+        listed = listed if isinstance(listed, list) else []
+        found += [_entry(one, place, prefix, True) for place, one in enumerate(listed, before)]
+    if not any(pages):
+        found = [_entry(one, place, prefix, False) for place, one in enumerate(values)]
+    if all(one.is_page and not one.problem for one in found):
+        raise UserError(f"{where}: lists no tools")
     return found
 
 
-def _page(value: dict[str, Json], number: int, where: str) -> dict[str, Json]:
-    """One `tools/list` result, out of its JSON-RPC envelope."""
-    if value.get("error") is not None:
-        raise UserError(f"{where}: page {number} is an error of the server, not a list of its tools")
-    page = value["result"] if "tools" not in value and "result" in value else value
-    if not isinstance(page, dict) or not isinstance(page.get("tools"), list):
-        raise UserError(f"{where}: page {number}: 'tools' must be a list")
-    return page
-
-
-def _tool(entry: Json, place: int, prefix: str, where: str) -> OwnTool:
-    at = f"{where}: tool {place}"
-    if not isinstance(entry, dict):
-        raise UserError(f"{at}: must be an object; wanted are {_SHAPES}")
-    body = entry
-    if "function" in entry:
-        body = entry["function"]
-        if not isinstance(body, dict):
-            raise UserError(f"{at}: 'function' must be an object")
-    name = body.get("name")
-    if not isinstance(name, str) or not name.strip():
-        raise UserError(f"{at}: 'name' must be a text that is not empty; wanted are {_SHAPES}")
-    at = f"{at} ({name[:60]!r})"
+def _entry(raw: Json, place: int, prefix: str, in_page: bool) -> Entry:
+    """An entry of a list, and the first reason why it cannot be used."""
+    at = f"tool {place}"
+    if not isinstance(raw, dict):
+        return _made({}, prefix, problem=f"{at}: must be an object; wanted are {_SHAPES}")
+    body = raw.get("function", raw)
+    if not isinstance(body, dict):
+        return _made({}, prefix, problem=f"{at}: 'function' must be an object")
     given = [key for key in _SCHEMAS if key in body]
-    if entry.get("type") not in _PLAIN_TYPES and not given:
-        kind = str(entry["type"])[:40]
-        raise UserError(f"{at}: type {kind!r} is built into a provider and has no schema; leave it out")
-    if len(given) > 1:
-        raise UserError(f"{at}: {given[0]!r} and {given[1]!r} both stand there; keep one")
-    description = body.get("description")
-    if description is not None and not isinstance(description, str):
-        raise UserError(f"{at}: 'description' must be a text")
-    parameters = body[given[0]] if given else None
+    name, parameters = body.get("name"), body[given[0]] if given else None
+    problem = ""
+    if not isinstance(name, str) or not name.strip():
+        problem = f"'name' must be a text that is not empty; wanted are {_SHAPES}"
+    elif raw.get("type") not in _PLAIN_TYPES and not given:
+        kind = str(raw["type"])[:40]
+        problem = f"type {kind!r} is built into a provider and has no schema; leave it out"
+    elif len(given) > 1:
+        problem = f"{given[0]!r} and {given[1]!r} both stand there; keep one"
+    elif not isinstance(body.get("description"), str | None):
+        problem = "'description' must be a text"
+    elif not isinstance(parameters, dict | None):
+        problem = f"{given[0]!r} must be a JSON Schema object"
+    elif parameters is not None and (reason := schemas.problem(parameters)):
+        problem = f"{given[0]}: {' '.join(reason.split())[:300]}"
+    if isinstance(name, str) and name.strip():
+        at = f"{at} ({name[:60]!r})"
+    return _made(
+        {**body, "parameters": None if problem else parameters},
+        prefix,
+        raw=body,
+        is_mcp=given == ["inputSchema"] or (in_page and not given and body is raw),
+        problem=problem and f"{at}: {problem}",
+    )
+
+
+def _made(body: dict[str, Json], prefix: str, raw: dict[str, Json] | None = None, **more: Any) -> Entry:
+    """An entry of what can be read of it."""
+    name, description = (
+        one if isinstance(one := body.get(key), str) else "" for key in ("name", "description")
+    )
+    parameters = body.get("parameters")
     if parameters is None:  # providers take a function without parameters for one with an empty list of them
         parameters = {"type": "object", "properties": {}}
-    if not isinstance(parameters, dict):
-        raise UserError(f"{at}: {given[0]!r} must be a JSON Schema object")
-    if reason := schemas.problem(parameters):
-        raise UserError(f"{at}: {given[0]}: {' '.join(reason.split())[:300]}")
     annotations = body.get("annotations")
     hints = annotations if isinstance(annotations, dict) else {}
-    return OwnTool(
-        tool=Tool(name=name, description=description or "", parameters=parameters),
+    return Entry(
+        tool=Tool(name=name, description=description, parameters=parameters),
         prefix=prefix,
         name=name,
         read_only=hints.get("readOnlyHint") is True,
         idempotent=hints.get("idempotentHint") is True,
+        raw=raw or {},
+        **more,
     )
 
 

@@ -26,7 +26,7 @@ from robustbench_tc.schema import Sample
 from . import chat, rewrite
 from .chat import Held, Split
 from .dialects import ChatCompletions, ChatStream, Responses, ResponsesStream, Said
-from .journal import LEFT, Called, Exchange, Journal
+from .journal import LEFT, Called, Exchange, Heard, Journal
 from .plan import Plan, Refused, Session, check
 from .relay import (
     OURS,
@@ -76,6 +76,7 @@ class Door(Relay):
         self.scenes = Scenes(plan, rows)
         self.journal = Journal(journal, plan, fingerprint=fingerprint, server=(self.url,))
         self.held = Held(journal)
+        self.heard = Heard()
         self._say = say
         self._said: set[str] = set()
         self._cases = sorted({row.clean_id.removeprefix(f"{sources.OWN}__") for row in rows})
@@ -162,6 +163,7 @@ class Handling:
         model = body.get("model")
         self.line = Exchange.of(session, model=model if isinstance(model, str) else None)
         """The journal's."""
+        self.line.asked = door.heard.since(session, self.body)
         self.begin()
 
     def begin(self) -> None:

@@ -221,13 +221,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
 def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
     """What the logs at `paths` show. Raises UserError where none can be read, or no call is answered."""
-    conversations: list[Conversation] = []
-    refused = 0
-    for path in paths:
-        progress(f"reading {path.name}")
-        log = read_log(path)
-        conversations += log.conversations
-        refused += len(log.refused)
+    log = read_log(*paths, progress=progress)
+    conversations, refused = log.conversations, len(log.refused)
     messages = [message for one in conversations for message in one.messages]
     answered = [texts for one in conversations if (texts := _answers(one))]
     if not answered:

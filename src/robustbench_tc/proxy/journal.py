@@ -132,6 +132,40 @@ class Kept(msgspec.Struct, frozen=True):
     """Which of `before` are replies that a defence answered, and asked on."""
 
 
+class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the agent says in a request, in the form of chat messages: cases are made of it."""
+
+    messages: list[Json]
+    after: int = 0
+    """So many messages, and the reply to them, are in the session's lines before. 0: it begins anew."""
+    tools: list[Json] | None = None
+    """What the agent offers, where it begins anew."""
+
+
+class Heard:
+    """What agents said in each session's last request, so that no message is written twice."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[int, bytes]] = {}
+
+    def since(self, session: Session, request: Mapping[str, Any]) -> Asked:
+        """What is new in a request of a session."""
+        messages: list[Json] = request["messages"]
+        before, digest = self._last.get(str(session), (0, b""))
+        goes_on = before < len(messages) and digest == _digest(messages[:before])
+        self._last[str(session)] = len(messages), _digest(messages)
+        if not goes_on:
+            return Asked(messages, tools=request.get("tools") or None)
+        new = messages[before:]
+        while new and isinstance(new[0], dict) and new[0].get("role") == "assistant":
+            new = new[1:]  # the reply, as the agent gives it back
+        return Asked(new, before)
+
+
+def _digest(messages: list[Json]) -> bytes:
+    return hashlib.sha256(repr(messages).encode("utf-8", "backslashreplace")).digest()
+
+
 class Exchange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
@@ -168,6 +202,7 @@ class Exchange(msgspec.Struct, kw_only=True, omit_defaults=True):
     replaced: list[Replaced] = []
     spared: list[Replaced] = []
     """Results that a fault was meant for and that the plan does not allow to replace."""
+    asked: Asked | None = None
     replies: list[Reply] = []
     """What the model said, in the names that it saw: text, tool_calls, finish_reason; several where the door
     answered calls itself and asked again."""

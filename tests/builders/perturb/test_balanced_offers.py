@@ -319,10 +319,10 @@ def test_the_types_can_be_trained_on_and_are_in_no_default() -> None:
 
 def test_the_rows_of_profile_full_are_those_that_types_state(shared: Path) -> None:
     """Of a build: the samples that nobody could answer are left out."""
-    spec = BuildSpec(profile="full", sources=shared / "sources", codes=OURS)
-    plan = prepare(spec).plan
+    codes = (*OURS, "factor_1_5", "factor_5", "factor_100")
+    plan = prepare(BuildSpec(profile="full", sources=shared / "sources", codes=codes)).plan
     context = plan.context()
-    for code in OURS:
+    for code in codes:
         rows = sum(isinstance(row, Sample) for row in plan.rows(code, context))
         assert rows == REGISTRY[code].rows.full, code
 

@@ -19,7 +19,7 @@ from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
 from .chat import Log, Refused
-from .proposals import Proposal, Proposals, case_files, learn
+from .proposals import Proposal, Proposals, case_files, redacted
 from .read import read_log
 from .redact import Redactor, read_patterns
 
@@ -43,11 +43,9 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     tools: int
     conversations: int
     left_out: dict[str, int]
-    """What of the conversations makes no case, by its reason."""
-    refused: tuple[tuple[str, Refused], ...]
-    """Lines that cannot be read, with the log's name."""
-    ignored: int
-    """Spans without GenAI messages."""
+    """What of the logs makes no case, by its reason."""
+    refused: tuple[Refused, ...]
+    """Lines that cannot be read."""
     messages: int
     """Of all conversations: names of people in them are not removed."""
     replaced: dict[str, int]
@@ -60,12 +58,11 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.cases:,} cases of {self.conversations:,} conversations: {self.no_call:,} without a call, "
             f"{self.problems:,} that cannot be built as they stand"
         )
-        for log, line in self.refused[:SHOWN]:
-            yield Line(f"{log}:{line.line}: refused: {line.why}", aside=True)
+        for line in self.refused[:SHOWN]:
+            yield Line(f"{line.log}:{line.line}: refused: {line.why}", aside=True)
         if len(self.refused) > SHOWN:
             yield Line(f"{len(self.refused) - SHOWN:,} more lines refused (--json names them)", aside=True)
-        spans = {"spans without GenAI messages": self.ignored} if self.ignored else {}
-        for why, count in (self.left_out | spans).items():
+        for why, count in self.left_out.items():
             yield f"left out: {why}: {count:,}"
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.replaced.items()))
         yield f"replaced by reserved values: {kinds or 'nothing'}"
@@ -91,28 +88,25 @@ def make(
     given = [tool for path in tools for tool in read_tools(path)]
     public = [json.dumps([one.tool.name, one.tool.description, one.tool.parameters]) for one in given]
     hide = Redactor(read_patterns(redact) if redact else (), keep=public)
-    read: list[tuple[Path, Log]] = []
-    for path in logs:
-        progress(f"reading {path.name}")
-        read.append((path, read_log(path)))
+    log = read_log(*logs, progress=progress)
     progress("looking for e-mails, numbers and keys")
-    for path, log in read:
+    for path in logs:
         hide.text(path.stem)
-        for conversation in log.conversations:
-            learn(conversation, hide)
+    for conversation in log.conversations:
+        redacted(conversation, hide)
     names = [Path(os.path.relpath(path.resolve(), out)).as_posix() for path in tools]
     files: dict[str, bytes] = {}
     if not given:
-        data = _brought([log for _, log in read], hide)
+        data = _brought(log, hide)
         given = list(parse_tools(data, "tools", f"the tools of {logs[0].name}"))
         names = ["tools.json"]
         files[names[0]] = data
     checker = Checker(given, out / "cases.yaml")
-    proposals = Proposals(checker.tools, checker.problem, hide)
+    proposals = Proposals(checker.tools, checker.problem)
     progress("making cases")
-    cases = _cases(read, proposals, hide)
+    cases = _cases(log, proposals, hide)
     if not cases:
-        said = "; ".join(f"{why}: {n:,}" for why, n in proposals.left.items())
+        said = "; ".join(f"{why}: {n:,}" for why, n in (proposals.left + Counter(log.left)).items())
         raise UserError(f"{logs[0]}: no case can be made of it" + (f" ({said})" if said else ""))
     files |= case_files(names, cases, BYTES, NOTE)
     made = Imported(
@@ -121,46 +115,41 @@ def make(
         no_call=sum(case["expect"] == "no_call" for case in cases),
         problems=sum(PROBLEM in case for case in cases),
         tools=len(given),
-        conversations=sum(len(log.conversations) for _, log in read),
-        left_out=dict(proposals.left),
-        refused=tuple((path.name, one) for path, log in read for one in log.refused),
-        ignored=sum(log.ignored for _, log in read),
-        messages=sum(len(one.messages) for _, log in read for one in log.conversations),
+        conversations=len(log.conversations),
+        left_out=log.left | proposals.left,
+        refused=log.refused,
+        messages=sum(len(one.messages) for one in log.conversations),
         replaced=dict(hide.counts),
         folder=str(out),
     )
     return made, files
 
 
-def _cases(read: Sequence[tuple[Path, Log]], proposals: Proposals, hide: Redactor) -> list[Proposal]:
+def _cases(log: Log, proposals: Proposals, hide: Redactor) -> list[Proposal]:
     cases: list[Proposal] = []
     size = 0
-    for path, log in read:
-        name = re.sub(r"[^\w.-]|^\.+", "-", hide.text(path.stem)) or "log"
-        for conversation in log.conversations:
-            for case in proposals.of(name, conversation):
-                cases.append(case)
-                size += len(json.dumps(case))
-                if size > FILES * BYTES:
-                    raise UserError(
-                        f"{path}: its cases take more than {FILES * BYTES:,} bytes; split the log"
-                    )
+    for conversation in log.conversations:
+        name = re.sub(r"[^\w.-]|^\.+", "-", hide.text(conversation.log)) or "log"
+        for case in proposals.of(name, redacted(conversation, hide)):
+            cases.append(case)
+            size += len(json.dumps(case))
+            if size > FILES * BYTES:
+                raise UserError(f"{name}: its cases take more than {FILES * BYTES:,} bytes; split the log")
     return cases
 
 
-def _brought(logs: Sequence[Log], hide: Redactor) -> bytes:
+def _brought(log: Log, hide: Redactor) -> bytes:
     """A tools file of what the logs bring, each name once: the first definition stands."""
     found: dict[str, Json] = {}
-    for log in logs:
-        for conversation in log.conversations:
-            for one in conversation.tools or ():
-                if one.name not in found:
-                    body = {
-                        "name": one.name,
-                        "description": one.tool.description,
-                        "parameters": one.tool.parameters,
-                    }
-                    found[one.name] = {"type": "function", "function": hide.apply(body)}
+    for conversation in log.conversations:
+        for one in conversation.tools or ():
+            if one.name not in found:
+                body = {
+                    "name": one.name,
+                    "description": one.tool.description,
+                    "parameters": one.tool.parameters,
+                }
+                found[one.name] = {"type": "function", "function": hide.apply(body)}
     if not found:
         raise UserError("the logs do not say which tools there were: name a file of them with --tools")
     data = json.dumps(list(found.values()), ensure_ascii=False, indent=1).encode() + b"\n"

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, takewhile
 from typing import Any
 
+import msgspec
+
 from robustbench_tc.eval.score import matchers
 from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own.cases import PROBLEM, PROPOSED_BY, OwnTool, fingerprint
-from robustbench_tc.own.files import Unreadable, decode_text
 from robustbench_tc.schema import Json
 
-from .chat import Conversation, LoggedCall, Message
+from .chat import Conversation, LoggedCall, Message, opened
 from .redact import Redactor
 
 Proposal = dict[str, Json]
@@ -26,36 +27,34 @@ HISTORY = 1_000_000
 """Characters of a case's history."""
 
 
-def learn(conversation: Conversation, hide: Redactor) -> None:
-    """Takes note of what a conversation holds that is to be replaced."""
-    for message in conversation.messages:
-        hide.apply(opened(message.text))
-        for call in message.calls:
-            hide.apply(call.text if call.arguments is None else call.arguments)
+def redacted(found: Conversation, hide: Redactor) -> Conversation:
+    """A conversation without personal data, JSON in its texts looked into. The redactor learns from it."""
+    return msgspec.structs.replace(found, messages=tuple(_redacted(one, hide) for one in found.messages))
 
 
-def opened(text: str) -> Json:
-    """A text that is a JSON object or list as that; any other as it is."""
-    if text.lstrip()[:1] in ("{", "["):
-        try:
-            found = decode_text(text)
-        except Unreadable:
-            return text
-        if isinstance(found, dict | list):
-            return found
-    return text
+def _redacted(message: Message, hide: Redactor) -> Message:
+    said = opened(message.text)
+    kept = hide.apply(said)
+    calls = []
+    for call in message.calls:
+        given = call.text if call.arguments is None else call.arguments
+        found = hide.apply(given)
+        text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        arguments = found if isinstance(found, dict) else None
+        calls.append(LoggedCall(call.id, hide.text(call.name), arguments, text))
+    text = message.text
+    if kept != said:
+        text = kept if isinstance(kept, str) else json.dumps(kept, ensure_ascii=False)
+    return msgspec.structs.replace(message, text=text, calls=tuple(calls))
 
 
 class Proposals:
     """Makes cases; `left` counts what makes none, by its reason."""
 
-    def __init__(
-        self, tools: Sequence[OwnTool], problem: Callable[[Proposal], str | None], hide: Redactor
-    ) -> None:
+    def __init__(self, tools: Sequence[OwnTool], problem: Callable[[Proposal], str | None]) -> None:
         """`problem`: why a case cannot be read, None where it can (`own.read.Checker`)."""
         self.left: Counter[str] = Counter()
         self._problem = problem
-        self._hide = hide
         self._numbers: Counter[str] = Counter()
         """By log and line how many cases there are already."""
         self._names = {tool.tool.name: tool.tool.name for tool in tools}
@@ -64,60 +63,38 @@ class Proposals:
             if wire[safe_name(name)] == 1:
                 self._names.setdefault(safe_name(name), name)
         self._seen: set[str] = set()
-        self._texts: dict[int, str] = {}
-        """By the place of a message in the conversation at hand: its text without personal data."""
 
     def of(self, log: str, found: Conversation) -> Iterator[Proposal]:
-        """The cases of a conversation."""
-        self._texts = {}
+        """The cases of a conversation, which holds no personal data any more."""
+        roles = [message.role for message in found.messages]
+        batches = [at for at, message in enumerate(found.messages) if message.calls]
         if any(message.left_out for message in found.messages):
             self.left["holds images, sounds or files"] += 1
-            return
-        batches = [at for at, message in enumerate(found.messages) if message.calls]
-        if not batches:
-            yield from self._without_calls(log, found)
-            return
-        for at in batches:
-            history = found.messages[:at]
-            if not any(message.role == "user" for message in history):
-                self.left["calls before any request"] += 1
-                continue
-            answers = list(takewhile(lambda one: one.role == "tool", found.messages[at + 1 :]))
-            yield from self._case(log, found, history, (found.messages[at], answers))
-
-    def _without_calls(self, log: str, found: Conversation) -> Iterator[Proposal]:
-        roles = [message.role for message in found.messages]
-        if "user" not in roles or roles[-1] != "assistant":
+        elif batches:
+            for at in batches:
+                if "user" in roles[:at]:
+                    yield from self._case(log, found, at, found.messages[at].calls)
+                else:
+                    self.left["calls before any request"] += 1
+        elif "user" in roles and roles[-1] == "assistant":
+            yield from self._case(log, found, len(roles) - roles[::-1].index("user"), ())
+        else:
             self.left["no request, or no answer to it"] += 1
-            return
-        last = len(roles) - 1 - roles[::-1].index("user")
-        yield from self._case(log, found, found.messages[: last + 1], None)
 
     def _case(
-        self,
-        log: str,
-        found: Conversation,
-        history: Sequence[Message],
-        batch: tuple[Message, list[Message]] | None,
+        self, log: str, found: Conversation, at: int, calls: Sequence[LoggedCall]
     ) -> Iterator[Proposal]:
+        """The case whose history are the messages before a place."""
+        history = found.messages[:at]
         if sum(len(one.text) + sum(len(call.text) for call in one.calls) for one in history) > HISTORY:
             self.left[f"a history of more than {HISTORY:,} characters"] += 1
             return
-        problem = None
-        body: Proposal
+        body: Proposal = {"messages": list(self._messages(history))}
         if len(history) == 1 and history[0].role == "user":
-            body = {"request": self._hide.text(history[0].text)}
-        else:
-            body = {"messages": list(self._messages(history))}
-        if batch is None:
-            body["expect"] = "no_call"
-        else:
-            calls, answers = batch
-            body["expect"] = [self._call(call) for call in calls.calls]
-            if any(call.arguments is None for call in calls.calls):
-                problem = NOT_JSON
-            if results := self._results(calls.calls, answers):
-                body["results"] = results
+            body = {"request": history[0].text}
+        body["expect"] = [self._call(call) for call in calls] or "no_call"
+        if calls and (results := self._results(calls, found.messages[at + 1 :])):
+            body["results"] = results
         if not fits(body):
             self.left[f"keys of more than {KEY} characters, or more than {LEVELS} levels"] += 1
             return
@@ -130,7 +107,8 @@ class Proposals:
         self._numbers[place] += 1
         end = f"-{found.line}-{self._numbers[place]}"
         case: Proposal = {"id": log[: 64 - len(end)] + end, PROPOSED_BY: place}
-        if (why := problem or self._problem(case | body)) is not None:
+        unread = NOT_JSON if any(call.arguments is None for call in calls) else None
+        if (why := unread or self._problem(case | body)) is not None:
             case[PROBLEM] = " ".join(why.split())[:300]
         yield case | body
 
@@ -138,63 +116,49 @@ class Proposals:
 
     def _name(self, name: str) -> str:
         """The name that cases write: a client's form of it is mapped back, an unknown one stays."""
-        return self._names.get(name) or self._hide.text(name)
+        return self._names.get(name, name)
 
     def _call(self, call: LoggedCall) -> dict[str, Json]:
         found: dict[str, Json] = {"call": self._name(call.name)}
-        given = self._hide.apply(call.arguments) if call.arguments else None
-        if given:
-            found["arguments"] = {key: plain(value) for key, value in given.items()}
+        if call.arguments:
+            found["arguments"] = {key: plain(value) for key, value in call.arguments.items()}
         return found
 
     def _messages(self, history: Sequence[Message]) -> Iterator[dict[str, Json]]:
         """The history as chat messages, with call ids of its own: a log's may be missing."""
         begin = next((at for at, one in enumerate(history) if one.role != "system"), len(history))
-        if begin:
-            text = "\n\n".join(self._text(at, one) for at, one in enumerate(history[:begin]))
-            if text.strip():
-                yield {"role": "system", "content": text}
+        text = "\n\n".join(one.text for one in history[:begin])
+        if text.strip():
+            yield {"role": "system", "content": text}
         waiting: list[tuple[str, str]] = []
         made = 0
-        for at, message in enumerate(history[begin:], begin):
-            text = self._text(at, message)
-            if message.calls:
-                ids = [f"c{made + n}" for n in range(1, len(message.calls) + 1)]
-                made += len(ids)
-                waiting = [(call.id, new) for call, new in zip(message.calls, ids, strict=True)]
-                calls: list[Json] = [
-                    self._earlier(call, new) for call, new in zip(message.calls, ids, strict=True)
-                ]
-                yield {"role": "assistant", "content": text or None, "tool_calls": calls}
-            elif message.role == "tool":
-                answered = _take(waiting, message.call_id)
-                yield {"role": "tool", "tool_call_id": answered or "unknown", "content": text}
+        for message in history[begin:]:
+            entry: dict[str, Json] = {"role": message.role, "content": message.text}
+            if message.role == "tool":
+                entry["tool_call_id"] = _take(waiting, message.call_id) or "unknown"
             else:
-                waiting = []
-                yield {"role": message.role, "content": text}
+                waiting = [(call.id, f"c{made + n}") for n, call in enumerate(message.calls, 1)]
+                made += len(waiting)
+            if message.calls:
+                entry["content"] = message.text or None
+                entry["tool_calls"] = [
+                    {
+                        "id": new,
+                        "type": "function",
+                        "function": {"name": self._name(call.name), "arguments": call.text},
+                    }
+                    for call, (_, new) in zip(message.calls, waiting, strict=True)
+                ]
+            yield entry
 
-    def _text(self, place: int, message: Message) -> str:
-        """A message's text; every case of a conversation says it again."""
-        if place not in self._texts:
-            self._texts[place] = hidden(message.text, self._hide)
-        return self._texts[place]
-
-    def _earlier(self, call: LoggedCall, new: str) -> Json:
-        if call.arguments is None:
-            text = self._hide.text(call.text)
-        else:
-            text = json.dumps(self._hide.apply(call.arguments), ensure_ascii=False)
-        body: dict[str, Json] = {"name": self._name(call.name), "arguments": text}
-        return {"id": new, "type": "function", "function": body}
-
-    def _results(self, calls: Sequence[LoggedCall], answers: Sequence[Message]) -> dict[str, Json]:
+    def _results(self, calls: Sequence[LoggedCall], after: Sequence[Message]) -> dict[str, Json]:
         waiting = [(call.id, str(place)) for place, call in enumerate(calls)]
+        answers = takewhile(lambda one: one.role == "tool", after)
         by_place = {_take(waiting, one.call_id): one.text for one in answers}
         found: dict[str, Json] = {}
         for place, call in enumerate(calls):
-            text = by_place.get(str(place))
-            if text is not None:
-                found.setdefault(self._name(call.name), []).append(self._hide.apply(opened(text)))
+            if str(place) in by_place:
+                found.setdefault(self._name(call.name), []).append(opened(by_place[str(place)]))
         return found
 
 
@@ -204,15 +168,6 @@ def _take(waiting: list[tuple[str, str]], call_id: str) -> str:
         if given == call_id or not (call_id and given):
             return waiting.pop(at)[1]
     return ""
-
-
-def hidden(text: str, hide: Redactor) -> str:
-    """A text without personal data; JSON in it is looked into, and stays as it was where nothing is found."""
-    found = opened(text)
-    if isinstance(found, str):
-        return hide.text(text)
-    new = hide.apply(found)
-    return text if new == found else json.dumps(new, ensure_ascii=False)
 
 
 def plain(value: Json) -> Json:
@@ -252,17 +207,9 @@ def _entry(proposal: Proposal) -> str:
 
 
 def as_json(found: Json) -> str:
-    """A value as JSON, which YAML is: what YAML does not take as it is, is escaped."""
-    return "".join(map(_seen, json.dumps(found, ensure_ascii=False)))
-
-
-def _seen(char: str) -> str:
-    if char.isprintable():
-        return char
-    units = char.encode("utf-16-be")
-    if len(units) == 2:
-        return f"\\u{units.hex()}"
-    return f"\\U{ord(char):08x}"  # of YAML, not of JSON
+    """A value as JSON, which YAML is: what YAML does not take as it is, is escaped in its way."""
+    text = json.dumps(found, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in text)
 
 
 def case_files(tools: Sequence[str], proposals: Iterable[Proposal], most: int, note: str) -> dict[str, bytes]:

@@ -6,13 +6,14 @@ user's own patterns find. Names of people have no form: they are not found.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score.matchers.patterns import compiled
-from robustbench_tc.own.files import read_bytes
+from robustbench_tc.own.files import decoded, read_bytes
 from robustbench_tc.schema import Json
 
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -85,39 +86,31 @@ class Redactor:
 
     def apply(self, value: Json, name: str = "") -> Json:
         """The value with reserved ones in it, of the same JSON type; `name`: the key that it stands under."""
-        if isinstance(value, str):
-            return self.text(value, name)
-        if isinstance(value, list):
-            return [self.apply(one, name) for one in value]
         if isinstance(value, dict):
             return {self.text(key): self.apply(one, key) for key, one in value.items()}
-        if isinstance(value, int) and not isinstance(value, bool):
-            text = self.text(str(value), name)
-            return value if text == str(value) else int("".join(filter(str.isdecimal, text)))
-        return value
+        if isinstance(value, list):
+            return [self.apply(one, name) for one in value]
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            return value
+        text = self.text(str(value), name)
+        return text if isinstance(value, str) else int("".join(re.findall(r"^-|\d", text)))
 
     def text(self, text: str, name: str = "") -> str:
         """A text with reserved values in it."""
         for kind, pattern in _NAMES.items() if name and text.strip() else ():
             if pattern.search(name) and _is(kind, text):
                 return self._replaced(kind, text)
-        return self._without(text, self._patterns)
+        for kind, pattern in self._patterns:
+            text = pattern.sub(partial(self._found, kind), text)
+        return _WORD.sub(self._known_word, text)
 
-    def _without(self, text: str, patterns: Sequence[tuple[str, Any]]) -> str:
-        """A text without what some patterns find; between two finds the later patterns look."""
-        if not patterns:
-            return _WORD.sub(self._known_word, text)
-        kind, pattern = patterns[0]
-        out, at = [], 0
-        for match in pattern.finditer(text):
-            begin = match.start(match.lastindex or 0)
-            value = match[match.lastindex or 0]
-            while value and not _is(kind, value):  # other numbers may stand behind it
-                value = _LAST_PART.sub("", value)
-            if value:
-                out += [self._without(text[at:begin], patterns[1:]), self._replaced(kind, value)]
-                at = begin + len(value)
-        return "".join([*out, self._without(text[at:], patterns[1:])])
+    def _found(self, kind: str, match: re.Match[str]) -> str:
+        """What a pattern found, its value replaced."""
+        begin, value = match.start(match.lastindex or 0) - match.start(), match[match.lastindex or 0]
+        while value and not _is(kind, value):  # other numbers may stand behind it
+            value = _LAST_PART.sub("", value)
+        replaced = self._replaced(kind, value) if value else ""
+        return match[0][:begin] + replaced + match[0][begin + len(value) :]
 
     def _known_word(self, match: re.Match[str]) -> str:
         """A word, or what takes its place where it is a number or a key that was found elsewhere."""
@@ -130,7 +123,16 @@ class Redactor:
         form = _form(kind, value)
         if form not in self._known:
             self.counts[kind] += 1
-            self._known[form] = _reserved(kind, self.counts[kind], len(form))
+            number = self.counts[kind]
+            card, bank = f"424242{424242423 + number}", f"WEST{12345698765431 + number}"
+            reserved = {  # of example.com, of the numbers for films, of test cards, of no bank
+                "email": f"user{number}@example.com",
+                "phone": f"{'1' * (len(form) > 10)}{212 + number // 100 % 700}55501{number % 100:02}",
+                "card": card + str(-luhn(card + "0") % 10),
+                "iban": f"GB{98 - mod97('GB00' + bank):02}{bank}",
+            }
+            self._known[form] = value_of_nobody = reserved.get(kind, f"{kind}{number}")
+            self._known.setdefault(_form(kind, value_of_nobody))  # it is found no more
         found = self._known[form]
         return value if found is None else f"+{found}" if value.startswith("+") else found
 
@@ -138,40 +140,18 @@ class Redactor:
 def _is(kind: str, text: str) -> bool:
     """Whether what looks like a phone number, a card or an IBAN is one; what looks like a key always is."""
     form = _form(kind, text)
-    match kind:
-        case "phone":
-            return form.isdecimal() and 7 <= len(form) <= (11 if text.startswith("+1") else 15)
-        case "card":
-            return 13 <= len(form) <= 19 and luhn(form) == 0
-        case "iban":
-            return 15 <= len(form) <= 34 and mod97(form) == 1
-    return True
+    if kind == "phone":
+        return form.isdecimal() and 7 <= len(form) <= (11 if text.startswith("+1") else 15)
+    if kind == "card":
+        return 13 <= len(form) <= 19 and luhn(form) == 0
+    return kind != "iban" or (15 <= len(form) <= 34 and mod97(form) == 1)
 
 
 def _form(kind: str, text: str) -> str:
     """The same for equal values, whatever separates their parts."""
-    match kind:
-        case "email":
-            return re.sub(r"%40|\\u0040|&#64;", "@", text).lower()
-        case "phone" | "card" | "iban":
-            return re.sub(r"^\s*00|\W", "", text).upper()
-    return text.rstrip(".:?!")
-
-
-def _reserved(kind: str, number: int, length: int) -> str:
-    """A value that is nobody's: of example.com, of the numbers for films, of test cards, of no bank."""
-    match kind:
-        case "email":
-            return f"user{number}@example.com"
-        case "phone":
-            return f"{'1' if length > 10 else ''}{212 + number // 100 % 700}55501{number % 100:02}"
-        case "card":
-            body = f"424242{424242423 + number}"
-            return body + str(-luhn(body + "0") % 10)
-        case "iban":
-            body = f"WEST{12345698765431 + number}"
-            return f"GB{98 - mod97('GB00' + body):02}{body}"
-    return f"{kind}{number}"
+    if kind in ("phone", "card", "iban"):
+        return re.sub(r"^\s*00|\W", "", text).upper()
+    return re.sub(r"%40|\\u0040|&#64;", "@", text).lower() if kind == "email" else text.rstrip(".:?!")
 
 
 def luhn(number: str) -> int:
@@ -187,19 +167,16 @@ def mod97(iban: str) -> int:
 
 def read_patterns(path: Path) -> list[Any]:
     """The patterns of a file, one a line, but blank lines and those that begin with #. Raises UserError."""
-    try:
-        lines = read_bytes(path, "a file of patterns").decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8; save it as UTF-8") from None
     found = []
+    lines = decoded(read_bytes(path, "a file of patterns"), str(path)).splitlines()
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.startswith("#"):
             try:
                 found.append(compiled(line))
+                if found[-1].search(""):
+                    raise ValueError("is found in an empty text")
             except ValueError as error:
                 raise UserError(f"{path}:{number}: the pattern {line[:60]!r} {error}") from None
-            if found[-1].search(""):
-                raise UserError(f"{path}:{number}: the pattern {line[:60]!r} is found in an empty text")
     if not found:
         raise UserError(f"{path}: holds no pattern")
     return found

@@ -125,7 +125,7 @@ test-scale: env-scale  ## builds and scores on a local Ray
 
 env-live: .venv-live/.done  ## .venv-live: bfcl-eval and mpmath, for BFCL's world
 test-live: env env-live  ## BFCL's world: gold, vectors, and what omission and repetition change
-	RBTC_LIVE=1 $(BIN)/python -m pytest tests/worlds/test_bfcl_classes.py tests/worlds/test_bfcl_facts.py \
+	RBTC_LIVE=1 $(BIN)/python -m pytest tests/worlds/test_bfcl_classes.py \
 	  tests/builders/live/test_bfcl.py tests/eval/live/test_bfcl_check.py
 
 FRAMEWORKS := langgraph openai-agents pydantic-ai
@@ -242,10 +242,11 @@ $(AREAS:%=mutants-%): .venv-mutation/.done
 	cosmic-ray exec mutants.toml $(SESSION) && echo "$(@:mutants-%=%): each change that no test noticed" && \
 	cr-report --surviving-only --show-diff $(SESSION) && cr-rate --fail-over 10 $(SESSION)
 
-nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, five kills over the real build, twenty of a live run, every planted edit, every agent on every row, marts asked in every way, new examples for every property, 200 mutants an area
+nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, five kills over the real build, twenty of a live run and of a check, every planted edit, every agent on every row, marts asked in every way, new examples for every property, 200 mutants an area
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \
 	  tests/eval/live/test_live_table.py tests/audits/test_planted.py tests/eval/test_agents.py \
-	  tests/sql/test_sql_agrees.py tests/test_parallel.py
+	  tests/sql/test_sql_agrees.py tests/test_parallel.py tests/eval/leaderboard/test_check.py \
+	  tests/replies/test_wordings.py
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rl "from hypothesis" tests --include='test_*.py')
 	$(MAKE) --keep-going mutants
 

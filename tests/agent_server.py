@@ -11,13 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from robustbench_tc import schema
-from robustbench_tc.eval import agents, wire
-from robustbench_tc.eval.agents import AgentContext
+from robustbench_tc.eval import agents, inputs, prompts, wire
 from robustbench_tc.eval.defend.again import INVALID
-from robustbench_tc.eval.inputs import Dataset
-from robustbench_tc.eval.prompts import OURS, Prompts
 from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.schema import Json, Sample
 
 from . import loopback
 from .loopback import Fault, LoopbackServer, error_body
@@ -26,10 +22,10 @@ from .loopback import Fault, LoopbackServer, error_body
 class Index:
     """Finds the row that a request asks about, by the request's messages and tools."""
 
-    def __init__(self, rows: Sequence[Sample], words: Prompts = OURS) -> None:
-        self._anchors = Dataset(name="", rows=tuple(rows)).anchors()
-        self._rows: dict[tuple[str, bytes], Sample] = {}
-        self._answered: dict[tuple[str, bytes, str], Sample] = {}
+    def __init__(self, rows: Sequence[schema.Sample], words: prompts.Prompts = prompts.OURS) -> None:
+        self._anchors = inputs.Dataset(name="", rows=tuple(rows)).anchors()
+        self._rows: dict[tuple[str, bytes], schema.Sample] = {}
+        self._answered: dict[tuple[str, bytes, str], schema.Sample] = {}
         """Rows by their first request and the text that answers its call."""
         errors = {row.injected_error for row in rows if row.injected_error is not None}
         self._texts = {("tool", text): text for text in errors}
@@ -44,7 +40,9 @@ class Index:
                 if row.injected_error is not None:
                     self._answered.setdefault((mode, address, row.injected_error), row)
 
-    def find(self, messages: list[dict[str, Json]], tools: Json) -> tuple[str, AgentContext] | None:
+    def find(
+        self, messages: list[dict[str, schema.Json]], tools: schema.Json
+    ) -> tuple[str, agents.AgentContext] | None:
         """The mode and the scene of a request, or None for one that no row sends."""
         mode = "prompt" if tools is None else "fc"
         answered = 0
@@ -52,7 +50,7 @@ class Index:
             address = _address(messages, tools)
             row = self._rows.get((mode, address)) if not answered else None
             if row is not None:
-                return mode, AgentContext(row, self._anchors[row.id], False)
+                return mode, agents.AgentContext(row, self._anchors[row.id], False)
             last = str(messages[-1].get("content")) if messages else ""
             text = self._answer_at_end(messages)
             # An agent learns nothing from a validator: what it was asked before is asked again.
@@ -67,20 +65,22 @@ class Index:
             answered += 1
             row = self._answered.get((mode, _address(messages, tools), text))
             if row is not None:
-                return mode, AgentContext(row, self._anchors[row.id], True, answered)
+                return mode, agents.AgentContext(row, self._anchors[row.id], True, answered)
 
-    def _answer_at_end(self, messages: list[dict[str, Json]]) -> str | None:
+    def _answer_at_end(self, messages: list[dict[str, schema.Json]]) -> str | None:
         """The text that answers a call at the end of the request."""
         last = messages[-1] if messages else {}
         return self._texts.get((str(last.get("role")), str(last.get("content"))))
 
 
-def _address(messages: Json, tools: Json) -> bytes:
+def _address(messages: schema.Json, tools: schema.Json) -> bytes:
     canonical = schema.dumps(schema.loads(schema.dumps((messages, tools))))
     return hashlib.sha256(canonical.encode()).digest()
 
 
-def reply(name: str, found: tuple[str, AgentContext], model: str, words: Prompts = OURS) -> dict[str, Json]:
+def reply(
+    name: str, found: tuple[str, agents.AgentContext], model: str, words: prompts.Prompts = prompts.OURS
+) -> dict[str, schema.Json]:
     """The agent's answer as a chat-completions reply."""
     mode, scene = found
     said = agents.reply(name, scene)
@@ -93,12 +93,12 @@ def reply(name: str, found: tuple[str, AgentContext], model: str, words: Prompts
 
 
 @contextmanager
-def serving(name: str, rows: Sequence[Sample], words: Prompts = OURS) -> Iterator[str]:
+def serving(name: str, rows: Sequence[schema.Sample], words: prompts.Prompts = prompts.OURS) -> Iterator[str]:
     """Serves the agent on a free loopback port while the block runs; yields the base URL."""
     agents.agent(name)
     index = Index(rows, words)
 
-    def answer(body: Json) -> Json:
+    def answer(body: schema.Json) -> schema.Json:
         found = index.find(body["messages"], body.get("tools"))
         if found is None:
             return Fault(400, error_body("the agents know only requests about their own rows"))

@@ -18,8 +18,7 @@ from filelock import FileLock
 from robustbench_tc import api
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.live.build import LiveSpec, build as build_worlds
-from robustbench_tc.dataset_cards.live import live_card
-from robustbench_tc.dataset_cards.render import benchmark_card
+from robustbench_tc.dataset_cards import live, render
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "robustbench_tc"
 
@@ -56,11 +55,11 @@ def once(folder: Path, name: str, rooms: tuple[Path, ...], make: Callable[[Path]
 
 def build_benchmark(folder: Path, **options: Any) -> None:
     """Without the scorers' word on each golden answer: they take all of the published ones."""
-    build(BuildSpec(**options), folder / "robustbench-tc", card=benchmark_card)
+    build(BuildSpec(**options), folder / "robustbench-tc", card=render.benchmark_card)
 
 
 def build_live(folder: Path) -> None:
-    build_worlds(LiveSpec(), folder / "robustbench-tc-live", card=live_card)
+    build_worlds(LiveSpec(), folder / "robustbench-tc-live", card=live.live_card)
 
 
 def release_benchmark(folder: Path, build: Path) -> None:

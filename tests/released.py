@@ -15,7 +15,6 @@ from robustbench_tc.builders.configs import TABLES
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.io import manifest, marker
-from robustbench_tc.io.manifest import Manifest
 from robustbench_tc.release import freeze
 
 CODES = ("realistic_typos", "CD_AB", "transient_timeout")
@@ -72,7 +71,9 @@ def verdict(*checks: Check, **more: Any) -> Callable[..., AuditReport]:
     return audit
 
 
-def released(build_folder: Path, out: Path, version: str = "1.0.0", *checks: Check, **more: Any) -> Manifest:
+def released(
+    build_folder: Path, out: Path, version: str = "1.0.0", *checks: Check, **more: Any
+) -> manifest.Manifest:
     """A release behind `verdict`."""
     with patch.object(gate, "audit", verdict(*checks)):
         return freeze.release(build_folder, out, version=version, created_at=MOMENT, **more)

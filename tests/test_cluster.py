@@ -20,10 +20,7 @@ import pytest
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.compute import cluster, parallel
-from robustbench_tc.compute.parallel import Workers
-from robustbench_tc.eval import inputs, record, session, verdicts, who
-from robustbench_tc.eval.request_settings import RequestSettings
-from robustbench_tc.eval.who import Effort
+from robustbench_tc.eval import inputs, record, request_settings, session, verdicts, who
 from robustbench_tc.io import parquet
 from tests.agent_server import serving
 
@@ -35,7 +32,7 @@ from .loopback import LoopbackServer
 from .refusals import refuses
 from .test_parallel import checksums, fails, part, rlla_source, training_build
 
-RAY = Workers(num_proc=2, engine="ray")
+RAY = parallel.Workers(num_proc=2, engine="ray")
 
 
 # --- without Ray --------------------------------------------------------------------------------------
@@ -251,8 +248,8 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
     decoding = {"temperature": 0.0, "max_tokens": 16}
     settings = small.settings(fingerprint=data.fingerprint(), model="tiny", backend="vllm", decoding=decoding)
     run = record.start(tmp_path / "run", data, settings, len(data.rows))
-    effort = Effort(concurrency=16, workers=RAY, gpus=2)
-    opened = who.vllm("tiny", RequestSettings(decoding=decoding), effort, gpus_each=0)
+    effort = who.Effort(concurrency=16, workers=RAY, gpus=2)
+    opened = who.vllm("tiny", request_settings.RequestSettings(decoding=decoding), effort, gpus_each=0)
     session.run(run, data, opened)
     found = asked(run.path)
     assert [row["id"] for row in found] == [row.id for row in data.rows]

@@ -5,7 +5,6 @@ parameter that is missing from it fails a test by its name.
 """
 
 import json
-import pwd
 import shutil
 import socket
 import sys
@@ -17,8 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from robustbench_tc.cli import _derive
-from robustbench_tc.cli.verbs import VERBS
+from robustbench_tc.cli import _derive, verbs
 from robustbench_tc.io import folders, marker
 from robustbench_tc.proxy import journal
 
@@ -205,7 +203,7 @@ TEXTS = (
 
 def places() -> Iterator[str]:
     """Every parameter of every command that could name a file or a folder."""
-    for verb in VERBS:
+    for verb in verbs.VERBS:
         for one in _derive.declared(verb.function):
             parts = one.shown.strip("-").lower().split("-")
             if "Path" in str(one.hint) or any(part in TEXTS for part in parts):
@@ -339,43 +337,12 @@ def linked(target: str) -> Prepare:
     return prepare
 
 
-def at(inner: Prepare, where: str) -> Prepare:
-    """The same place as the working folder, a parent of it, a home, or a repository."""
-
-    def prepare(root: Path, patch: pytest.MonkeyPatch) -> Path | str:
-        out = Path(inner(root, patch))
-        below = next((path for path in sorted(out.iterdir()) if path.is_dir()), out)
-        if where == "cwd":
-            patch.chdir(out)
-            return "."
-        if where == "cwd by name":
-            patch.chdir(out)
-            return out
-        if where == "parent":
-            patch.chdir(below)
-            return ".."
-        if where == "HOME":
-            patch.setenv("HOME", str(out))
-        if where == "a parent of HOME":
-            patch.setenv("HOME", str(below))
-        if where == "an account's home":
-            account = pwd.struct_passwd(("other", "x", 1234, 1234, "", str(out), "/bin/sh"))
-            patch.setattr(pwd, "getpwall", lambda: [account])
-        if where == "repository":
-            write(out, {".git/HEAD": "ref: refs/heads/main\n"})
-        return out
-
-    return prepare
-
-
 def a_file(text: str) -> Prepare:
     def prepare(root: Path, patch: pytest.MonkeyPatch) -> Path:
         return write(root, {"out": text}) / "out"
 
     return prepare
 
-
-WHERE = ("cwd", "cwd by name", "parent", "HOME", "a parent of HOME", "an account's home", "repository")
 
 STRANGERS: dict[str, Prepare] = {
     "a folder of strangers' files": folder(),
@@ -396,7 +363,6 @@ STRANGERS: dict[str, Prepare] = {
     "a file of one line": a_file("my only copy"),
     "a file of many lines": a_file("my\nonly\ncopy\n"),
     "a JSON file": a_file('{"key": "mine"}\n'),
-    **{f"strangers' files as {where}": at(folder(), where) for where in WHERE},
 }
 
 
@@ -440,17 +406,15 @@ def strangers_in(source: Path) -> dict[str, Prepare]:
         "with a link": ours_with(source, lambda out: (out / "link").symlink_to("/etc/hostname")),
         "with an empty folder": ours_with(source, lambda out: (out / "notes").mkdir()),
         "in a link": lambda root, patch: through_a_link(source, root),
-        **{
-            f"as {where}": at(ours_with(source, with_a_folder), where)
-            for where in WHERE
-            if where != "repository"
-        },
-        "as repository": at(ours_with(source, nothing), "repository"),
+        "as the working folder": lambda root, patch: as_the_working_folder(source, root, patch),
     }
 
 
-def with_a_folder(out: Path) -> None:
-    (out / "a").mkdir()  # to be the working folder, or a home; deleting it would be wrong as well
+def as_the_working_folder(source: Path, root: Path, patch: pytest.MonkeyPatch) -> str:
+    """Other places where no folder is ever replaced: tests/io/test_folders.py."""
+    shutil.copytree(source, root / "out", symlinks=True)
+    patch.chdir(root / "out")
+    return "."
 
 
 def through_a_link(source: Path, root: Path) -> Path:

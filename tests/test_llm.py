@@ -5,14 +5,9 @@ import errno
 import logging
 import os
 import re
-import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +30,7 @@ from robustbench_tc.llm import (
 from robustbench_tc.llm.errors import from_status
 
 from . import loopback
+from .commands import running
 from .loopback import Fault, LoopbackServer, error_body, in_order, reply
 from .refusals import refuses
 
@@ -335,16 +331,27 @@ def test_the_wordings_of_many_servers_are_distinguished(body: Any, code: str) ->
 
 
 @pytest.mark.parametrize(
-    ("status", "message"),
+    ("status", "body", "code"),
     [
-        (413, "Payload Too Large"),
-        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 inputs tokens"),
-        (422, "`inputs` must have less than 1024 tokens. Given: 2000"),
-        (500, "the input length exceeds the context length"),
+        (413, error_body("Payload Too Large"), "too_long"),
+        (
+            422,
+            error_body("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 inputs"),
+            "too_long",
+        ),
+        (422, error_body("`inputs` must have less than 1024 tokens. Given: 2000"), "too_long"),
+        (500, error_body("the input length exceeds the context length"), "too_long"),
+        (400, error_body("The response was filtered due to the prompt.", "content_filter"), "content_filter"),
+        (400, error_body("Your request was rejected.", "content_policy_violation"), "content_filter"),
+        (400, {"error": {"message": "x", "code": "content_policy"}}, "content_filter"),
+        (403, error_body("The model requires moderation and your input was flagged"), "content_filter"),
+        (400, error_body("Unknown argument", "invalid_value", "filter"), "bad_request"),
+        (403, error_body("Country not supported"), "auth"),
+        (500, error_body("content filter is down", "content_filter"), "server_error"),
     ],
 )
-def test_a_refused_length_is_one_under_any_status(status: int, message: str) -> None:
-    assert from_status(status, error_body(message), {}, with_tools=True, now=0.0).code == "too_long"
+def test_a_length_or_a_filter_is_one_whatever_the_status_says(status: int, body: Any, code: str) -> None:
+    assert from_status(status, body, {}, with_tools=True, now=0.0).code == code
 
 
 @pytest.mark.parametrize("model", ["tiny", "gpt-5-mini"])
@@ -653,31 +660,24 @@ asyncio.run(main())
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     with LoopbackServer(echo, delay_s=0.02) as server:
-        command = [sys.executable, "-c", FILLER, server.url, str(path)]
+        words = (tmp_path / "said", server.url, path)
         for enough in (10, 30):
-            process = subprocess.Popen(command)
-            wait_for(partial(holds_lines, path, enough))
-            process.send_signal(signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL
+            with running(*words, code=FILLER) as process:
+                process.until(lambda enough=enough: holds(path, enough))  # type: ignore[misc]
+                process.kill()
         with Store(path) as store:
             kept = len(store)
         assert 30 <= kept < 60
         before = server.count
-        subprocess.run(command, check=True, timeout=60)
+        with running(*words, code=FILLER) as process:
+            process.end()
         assert server.count - before == 60 - kept
     with Store(path) as store:
         assert len(store) == 60
 
 
-def holds_lines(path: Path, enough: int) -> bool:
+def holds(path: Path, enough: int) -> bool:
     return path.exists() and path.read_bytes().count(b"\n") >= enough
-
-
-def wait_for(reached: Callable[[], bool], limit_s: float = 30.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not reached():
-        assert time.monotonic() < deadline, "the run did not get that far"
-        time.sleep(0.005)
 
 
 # --- secrets ------------------------------------------------------------------------------------------

@@ -17,19 +17,14 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders import build, toolrl_dr, toolrl_spec, toolrl_versions
 from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.builders.toolrl_dr import build as build_training
-from robustbench_tc.builders.toolrl_spec import TrainingSpec
-from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import record
 from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import features
 
 from .builders import rlla_rows
 from .conftest import Rbtc
@@ -61,7 +56,7 @@ def checksums(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_results_come_in_the_order_of_the_items(processes: int) -> None:
-    found = list(parallel.map_ordered(part, range(40), Workers(num_proc=processes)))
+    found = list(parallel.map_ordered(part, range(40), parallel.Workers(num_proc=processes)))
     assert [table["n"].to_pylist() for table in found] == [part(n)["n"].to_pylist() for n in range(40)]
     ours = str(os.getpid()).encode()
     assert {parquet.note(table) == ours for table in found} == {processes == 1}
@@ -75,7 +70,7 @@ def test_only_a_few_items_are_taken_before_their_results_are_wanted() -> None:
             taken.append(number)
             yield number
 
-    results = parallel.map_ordered(part, items(), Workers(num_proc=2))
+    results = parallel.map_ordered(part, items(), parallel.Workers(num_proc=2))
     next(results)
     assert len(taken) <= 5
     results.close()  # type: ignore[attr-defined]
@@ -89,7 +84,9 @@ def fails(number: int) -> pa.Table:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_what_the_work_raises_comes_out(processes: int) -> None:
-    refuses("row 3 is broken", list, parallel.map_ordered(fails, range(8), Workers(num_proc=processes)))
+    refuses(
+        "row 3 is broken", list, parallel.map_ordered(fails, range(8), parallel.Workers(num_proc=processes))
+    )
 
 
 def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
@@ -98,7 +95,7 @@ def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return part(number)
 
-    refuses(r"killed.*--num-proc", list, parallel.map_ordered(dies, range(8), Workers(num_proc=2)))
+    refuses(r"killed.*--num-proc", list, parallel.map_ordered(dies, range(8), parallel.Workers(num_proc=2)))
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
@@ -173,14 +170,14 @@ def test_a_release_in_many_shards_streams_and_loads(
 ) -> None:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     out = tmp_path / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled", codes=("CD", "transient_timeout")), out)
+    build_release(build.BuildSpec(profile="bundled", codes=("CD", "transient_timeout")), out)
     datasets.disable_progress_bars()
     for config in ("clean", "CD"):
         files = parquet.shards(out / config)
         assert len(files) > 2
         published = list(parquet.read_rows(files))
         loaded = datasets.load_dataset(str(out), config, split="test", cache_dir=str(tmp_path / "cache"))
-        assert loaded.features == features(schema.PublishedSample)
+        assert loaded.features == schema.features(schema.PublishedSample)
         assert loaded.to_list() == published
         streamed = datasets.load_dataset(str(out), config, split="test", streaming=True)
         assert streamed.num_shards == len(files)
@@ -195,14 +192,14 @@ def test_the_bundled_release_is_the_same_bytes_on_any_number_of_processes(
     made = []
     for number in (1, processes):
         out = tmp_path / str(number) / "robustbench-tc"
-        build_release(BuildSpec(profile="bundled", workers=Workers(num_proc=number)), out)
+        build_release(build.BuildSpec(profile="bundled", workers=parallel.Workers(num_proc=number)), out)
         made.append(checksums(out))
     assert made[0] == made[1]
 
 
 def full_build(out: Path, sources: Path, processes: int) -> BuildReport:
-    workers = Workers(num_proc=processes)
-    spec = BuildSpec(profile="full", sources=sources, generators=("none",), workers=workers)
+    workers = parallel.Workers(num_proc=processes)
+    spec = build.BuildSpec(profile="full", sources=sources, generators=("none",), workers=workers)
     return build_release(spec, out)
 
 
@@ -239,16 +236,16 @@ def test_the_full_profile_is_the_same_bytes_on_two_processes(
 def test_the_papers_rows_are_the_same_bytes_on_two_processes(shared: Path, tmp_path: Path) -> None:
     made = []
     for number in (1, 2):
-        spec = BuildSpec(sources=shared / "sources", workers=Workers(num_proc=number))
+        spec = build.BuildSpec(sources=shared / "sources", workers=parallel.Workers(num_proc=number))
         assert build_release(spec, tmp_path / str(number)).total > 3_000
         made.append(checksums(tmp_path / str(number)))
     assert made[0] == made[1]
 
 
-def training_build(source: Path, out: Path, workers: Workers) -> dict[str, str]:
+def training_build(source: Path, out: Path, workers: parallel.Workers) -> dict[str, str]:
     """Checksums of a training build of all four configs."""
-    spec = TrainingSpec(rlla=source, copies=2, workers=workers)
-    build_training(spec, out, checks=Checks(earns_maximum=earns_maximum), card=training_card)
+    spec = toolrl_spec.TrainingSpec(rlla=source, copies=2, workers=workers)
+    toolrl_dr.build(spec, out, checks=toolrl_versions.Checks(earns_maximum=earns_maximum), card=training_card)
     return checksums(out)
 
 
@@ -265,7 +262,7 @@ def test_training_data_is_the_same_bytes_on_any_number_of_processes(
 ) -> None:
     monkeypatch.setattr("robustbench_tc.builders.toolrl_versions.BATCH", 13)
     source = rlla_source(tmp_path / "rlla", 100)
-    made = [training_build(source, tmp_path / str(n), Workers(num_proc=n)) for n in (1, 2, 3)]
+    made = [training_build(source, tmp_path / str(n), parallel.Workers(num_proc=n)) for n in (1, 2, 3)]
     assert made == made[:1] * 3
     indices = [
         json.loads(row["extra_info"])["index"]

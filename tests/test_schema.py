@@ -1,8 +1,6 @@
 """The contract: canonical JSON, columns, the facts of types and sources; every value and byte is kept."""
 
 import io
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import schema, sources, taxonomy
-from robustbench_tc.builders.configs import CONFIGS, TABLES, published, row_type
-from robustbench_tc.builders.plain import gold_call, published as published_row, query
-from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
+from robustbench_tc.builders import configs, plain, training_rows
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.schema import (
     ANY,
@@ -109,13 +105,13 @@ class Nested(msgspec.Struct):
 
 
 EVERY: dict[str, type[msgspec.Struct]] = {
-    **{config: row_type(config) for config in (CONFIGS[0], *TABLES)},
+    **{config: configs.row_type(config) for config in (configs.CONFIGS[0], *configs.TABLES)},
     "live": schema.LiveRow,
     "live scores": LiveScore,
     "predictions": schema.Prediction,
     "verdicts": schema.Verdict,
-    "training": TrainingRow,
-    "conversations": FineTuningRow,
+    "training": training_rows.TrainingRow,
+    "conversations": training_rows.FineTuningRow,
     "nested": Nested,
 }
 
@@ -126,26 +122,13 @@ def test_both_say_the_same_to_the_byte(kind: type[msgspec.Struct]) -> None:
     assert arrow_schema(kind).metadata == features(kind).arrow_schema.metadata
 
 
-def test_a_build_and_the_reading_of_a_run_import_no_datasets() -> None:
-    """A second at every start, for a schema; who reads a run does without pandas too."""
-    code = (
-        "import sys; from robustbench_tc import api, schema; "
-        "from robustbench_tc.builders import build; from robustbench_tc.builders.live import build as live; "
-        "from robustbench_tc.eval.stats import runs; from robustbench_tc.eval.live import score; "
-        "schema.arrow_schema(schema.PublishedSample); "
-        "print([m for m in ('datasets', 'pandas', 'duckdb') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 # --- The facts of types and sources as the contract reads them
 
 
 def test_the_published_row_has_the_columns_that_a_release_has() -> None:
-    row = published(taxonomy.get("CD_AB_pref"))
+    row = configs.published(taxonomy.get("CD_AB_pref"))
     assert (row.status, row.static, row.order) == ("extension", True, 23)
-    assert published(taxonomy.get("transient_timeout")).static is False
+    assert configs.published(taxonomy.get("transient_timeout")).static is False
 
 
 def test_levels_and_packs_are_those_of_the_axes() -> None:
@@ -216,7 +199,7 @@ def golden_calls(**parameters: Json) -> tuple[tuple[Call, ...], ...]:
 def test_the_first_accepted_answer_is_written_as_python(
     answers: tuple[tuple[Call, ...], ...], said: str
 ) -> None:
-    assert gold_call(answers) == said
+    assert plain.gold_call(answers) == said
 
 
 def sample(text: str, answers: tuple[tuple[Call, ...], ...]) -> Sample:
@@ -236,8 +219,8 @@ def sample(text: str, answers: tuple[tuple[Call, ...], ...]) -> Sample:
 def test_the_query_is_the_last_substantive_turn() -> None:
     text = f"<user>Could you put this on my list?</user><user>Rye bread</user>{CLOSING}"
     row = sample(text, golden_calls(item=["Rye bread"]))
-    assert query(row.messages, row.golden_answers) == "Could you put this on my list?"
-    assert published_row(row).query == "Could you put this on my list?"
+    assert plain.query(row.messages, row.golden_answers) == "Could you put this on my list?"
+    assert plain.published(row).query == "Could you put this on my list?"
 
 
 def test_columns_hold_what_each_row_says_also_where_rows_share_their_parts() -> None:
@@ -253,11 +236,11 @@ def test_columns_hold_what_each_row_says_also_where_rows_share_their_parts() -> 
         msgspec.structs.replace(clean, tools=(Tool("g", "new", clean.tools[0].parameters), *clean.tools)),
         sample("<user>Milk</user>", clean.golden_answers),
     ]
-    made = columns(map(published_row, rows), schema.PublishedSample)
+    made = columns(map(plain.published, rows), schema.PublishedSample)
     assert made["tools"] == [dumps(row.tools) for row in rows]
     assert made["golden_answers"] == [dumps(row.golden_answers) for row in rows]
     assert made["gold_call"][1] == "g(item='Rye')"
 
 
 def test_who_says_nothing_has_no_query() -> None:
-    assert query((Message("system", "You help."),), ()) == ""
+    assert plain.query((Message("system", "You help."),), ()) == ""

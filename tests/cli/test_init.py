@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from robustbench_tc import api
+from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.stats.runs import read
 from robustbench_tc.own.desk import desk
-from robustbench_tc.taxonomy import types
 
 from ..conftest import ROOT, Rbtc
 from ..refusals import refuses
@@ -78,7 +77,7 @@ def shell(folder: Path, command: str, code: int = 0, comment: str = "", **more: 
 
 def right(run: Path) -> dict[str, tuple[int, int]]:
     """Of the clean rows and of each component how many are right, of how many."""
-    components = {one.code: one.component for one in types()}
+    components = {one.code: one.component for one in taxonomy.types()}
     rows = read(run).rows
     found: dict[str, tuple[int, int]] = {}
     for code, correct in zip(rows["type_code"], rows["correct"], strict=True):

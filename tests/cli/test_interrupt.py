@@ -6,81 +6,25 @@ behind; run again it goes on.
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from ..commands import RBTC, journaled, running
 from ..conftest import Done
 from ..eval import small
 from ..loopback import LoopbackServer
-
-RBTC = "from robustbench_tc.cli import main; main()"
-LIMIT_S = 120.0
-"""How long anything here may take on a busy machine; nothing is measured by it."""
-
-
-class Command:
-    """`rbtc …` in a session of its own, its output in a file."""
-
-    def __init__(self, said: Path, *words: object, code: str = RBTC) -> None:
-        self._said = said
-        with said.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", code, *map(str, words)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                # Whoever runs the tests in the background may have left the signal ignored.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            )
-
-    def until(self, reached: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + LIMIT_S
-        while not reached():
-            assert self.process.poll() is None, f"it ended before: {self._said.read_text()}"
-            assert time.monotonic() < deadline, f"it never got there: {self._said.read_text()}"
-            time.sleep(0.005)
-
-    def interrupt(self) -> str:
-        """Ctrl-C; what the command said after it, its last line."""
-        os.killpg(self.process.pid, signal.SIGINT)
-        code = self.process.wait(LIMIT_S)
-        said = self._said.read_text()
-        assert code == 130 and "Traceback" not in said, said
-        with pytest.raises(ProcessLookupError):  # no process of the group was left behind
-            for _ in range(500):
-                os.killpg(self.process.pid, 0)
-                time.sleep(0.02)
-        return said.splitlines()[-1]
-
-
-@contextmanager
-def running(said: Path, *words: object, code: str = RBTC) -> Iterator[Command]:
-    command = Command(said, *words, code=code)
-    try:
-        yield command
-    finally:
-        if command.process.poll() is None:
-            os.killpg(command.process.pid, signal.SIGKILL)
-            command.process.wait()
+from ..trees import tree
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small.write(tmp_path_factory.mktemp("release") / "robustbench-tc", small.rows())
-
-
-def journaled(run: Path) -> int:
-    journal = run / "journal.jsonl"
-    return journal.read_bytes().count(b"\n") if journal.exists() else 0
 
 
 def test_eval_keeps_every_answer_and_goes_on(
@@ -171,3 +115,53 @@ def test_a_query_of_duckdb_is_interrupted(tmp_path: Path) -> None:
         command.until(lambda: "AT WORK\n" in said.read_text())
         time.sleep(0.2)
         assert command.interrupt().startswith("rbtc: interrupted: ")
+
+
+# --- Commands whose standard streams are closed, as some schedulers start them ------------------------
+
+
+def closed(numbers: Iterable[int], *words: object) -> "subprocess.CompletedProcess[str]":
+    def close() -> None:
+        for number in numbers:
+            os.close(number)
+
+    command = [sys.executable, "-c", RBTC, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, preexec_fn=close, timeout=300)
+
+
+@pytest.mark.parametrize("numbers", [(1,), (0, 1, 2)])
+def test_a_closed_stream_is_an_empty_one(numbers: tuple[int, ...], tmp_path: Path) -> None:
+    release = small.write(tmp_path / "release", small.rows())
+    run = tmp_path / "run"
+    done = closed(numbers, "eval", release, "--agent", "never-calls", "--out", run)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr and (run / "scores.parquet").is_file()
+    wrong = closed(numbers, "eval", release, "--agent", "nobody", "--out", tmp_path / "other")
+    assert wrong.returncode == 1 and "Traceback" not in wrong.stderr
+    assert wrong.stdout == "" and wrong.stderr.count("\n") == (2 not in numbers)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [sys.executable, "-c", RBTC, "list", "types"], stdout=theirs, stderr=subprocess.PIPE, text=True
+    )
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    """What is printed would go into it."""
+    words = ("build", "--profile", "bundled", "--types", "clean", "--num-proc", 2, "--out")
+    for name, numbers in (("usual", ()), ("closed", (0, 1, 2))):
+        (tmp_path / name).mkdir()
+        done = closed(numbers, *words, tmp_path / name / "built")
+        assert done.returncode == 0, done.stderr
+    assert tree(tmp_path / "usual" / "built") == tree(tmp_path / "closed" / "built")
+
+
+def test_a_person_who_cannot_be_heard_leaves_the_game(tmp_path: Path, rbtc: Callable[..., object]) -> None:
+    rbtc("build", "live", "--worlds", "orders", "--out", tmp_path / "live")
+    done = closed((0,), "show", tmp_path / "live", "orders_1", "--play")
+    assert done.returncode == 0 and "there is no verdict" in done.stdout, done.stderr

@@ -4,9 +4,8 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from robustbench_tc.eval import inputs, predictions, record
+from robustbench_tc.eval import inputs, predictions, record, score
 from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.eval.score import scoring_tools
 from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.schema import Call, Prediction
 
@@ -22,7 +21,7 @@ def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
     hashes, anchors = data.hashes, data.anchors()
     turns = itertools.count()
     for row in data.rows:
-        tools = scoring_tools(row, anchors[row.id])
+        tools = score.scoring_tools(row, anchors[row.id])
         gold = concrete(row.golden_answers[0], tools, source=row.source)
         for repeat in range(repeats):
             turn = next(turns)

@@ -8,13 +8,9 @@ from pathlib import Path
 
 from benchmarks.defences import line
 
-from robustbench_tc import taxonomy
-from robustbench_tc.eval import defend, inputs
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.eval import defend, inputs, record, scripted
 from robustbench_tc.eval.defend.chain import Chain, Request, Said, Scene, budget, reply, shown
-from robustbench_tc.eval.inputs import Dataset
-from robustbench_tc.eval.record import Answer
-from robustbench_tc.eval.scripted import Scripted
-from robustbench_tc.schema import Sample
 
 from . import small
 
@@ -27,7 +23,7 @@ ASKING = ("namespace:error", "schema", "retry", "vote:3")
 CHAINS = 2_000
 
 
-def driven(chain: Chain, scene: Scene, answers: Iterable[Answer]) -> tuple[Said, list[Request]]:
+def driven(chain: Chain, scene: Scene, answers: Iterable[record.Answer]) -> tuple[Said, list[Request]]:
     """A pass with these replies of a model, in order: what it ends with, and the requests that it took."""
     steps, given, requests = reply(chain, scene), iter(answers), list[Request]()
     try:
@@ -38,7 +34,7 @@ def driven(chain: Chain, scene: Scene, answers: Iterable[Answer]) -> tuple[Said,
         return end.value, requests
 
 
-def kept_gold(data: Dataset) -> tuple[Counter[str], Counter[str]]:
+def kept_gold(data: inputs.Dataset) -> tuple[Counter[str], Counter[str]]:
     """By type: rows in which gold's tool is what `dedupe`, or `offers`, leaves of its kind; and rows."""
     kept, rows = Counter[str](), Counter[str]()
     dedupe, offers = defend.parse(["dedupe"]), defend.parse(["offers"])
@@ -68,10 +64,10 @@ def figures(release: Path) -> Iterator[str]:
     clean_rows = tuple(row for row in data.rows if row.type_code == taxonomy.CLEAN)
     for kind in (one for one in taxonomy.types() if one.component == "transition"):
         some = tuple(row for row in data.rows if row.type_code == kind.code)
-        one = line(Dataset(name="", rows=clean_rows + some), "gives-up-on-error", "retry")
+        one = line(inputs.Dataset(name="", rows=clean_rows + some), "gives-up-on-error", "retry")
         right, count = one.right["transition"], one.rows["transition"]
         yield f"retry: the agent that gives up is right in {right} of {count} rows of {kind.code}"
-    clean = Dataset(name="", rows=clean_rows)
+    clean = inputs.Dataset(name="", rows=clean_rows)
     for words in FREE:
         one = line(clean, "oracle", words)
         right = one.right[taxonomy.CLEAN]
@@ -81,7 +77,7 @@ def figures(release: Path) -> Iterator[str]:
     yield f"chains: {composed} of {CHAINS} show what their defences show one after the other"
 
 
-def _chains(data: Dataset) -> tuple[int, int]:
+def _chains(data: inputs.Dataset) -> tuple[int, int]:
     """Of so many random chains over random rows, with replies of every kind: those within their budget, and
     those that are their composition."""
     rng = random.Random(0)
@@ -97,8 +93,10 @@ def _chains(data: Dataset) -> tuple[int, int]:
     return within, composed
 
 
-def _requests(row: Sample, chain: Chain, rng: random.Random) -> int:
+def _requests(row: schema.Sample, chain: Chain, rng: random.Random) -> int:
     settings = small.settings(defend=defend.names(chain))
     texts = ("", "no", "[nothing()]", *(f"[{tool.name}()]" for tool in row.tools[:3]))
-    answers = (Answer(id=row.id, repeat=0, number=1, status="ok", text=rng.choice(texts)) for _ in count())
-    return len(driven(chain, Scripted(row, settings).scene(), answers)[1])
+    answers = (
+        record.Answer(id=row.id, repeat=0, number=1, status="ok", text=rng.choice(texts)) for _ in count()
+    )
+    return len(driven(chain, scripted.Scripted(row, settings).scene(), answers)[1])

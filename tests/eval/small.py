@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 
 from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
+from robustbench_tc.builders import build, perturb
 from robustbench_tc.builders.plain import published
 from robustbench_tc.eval import inputs, predictions, record, verdicts
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Prediction, Sample, Tool
@@ -120,8 +119,8 @@ def rows(*codes: str) -> list[Sample]:
         for row in clean:
             try:
                 draw = seeding.rng(0, code, row.clean_id)
-                found.append(REGISTRY[code].perturb(row, draw, Context(donors=donors)))
-            except NotApplicable:
+                found.append(perturb.REGISTRY[code].perturb(row, draw, perturb.Context(donors=donors)))
+            except perturb.NotApplicable:
                 continue
     return found
 
@@ -158,7 +157,7 @@ def write(folder: Path, found: Iterable[Sample]) -> Path:
 def rows_of(folder: Path, codes: Sequence[str], **spec: Any) -> tuple[Sample, ...]:
     """The rows of a build of these types, over the starter samples unless `spec` says otherwise."""
     out = folder / "robustbench-tc"
-    build_release(BuildSpec(**{"profile": "bundled", "codes": tuple(codes), **spec}), out)
+    build_release(build.BuildSpec(**{"profile": "bundled", "codes": tuple(codes), **spec}), out)
     return inputs.load_samples(str(out)).rows
 
 

@@ -13,12 +13,8 @@ import pyarrow.parquet as pq
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval.record import FORMAT
-from robustbench_tc.eval.stats import runs
+from robustbench_tc.eval.stats import packs, runs, significance, summary
 from robustbench_tc.eval.stats.outcomes import Outcomes
-from robustbench_tc.eval.stats.packs import Given
-from robustbench_tc.eval.stats.significance import paired_p
-from robustbench_tc.eval.stats.summary import summarise
-from robustbench_tc.schema import arrow_schema
 
 SIZES = {"bfcl_v3": 32, "apibank": 74, "rotbench": 21, "toolalpaca": 21, "tooleyes": 51}
 """Clean rows per source of the paper profile."""
@@ -31,7 +27,7 @@ Verdict = Callable[[str, str], bool | None]
 
 def mcnemar_p(only_a: int, only_b: int) -> float:
     """McNemar's exact two-sided p-value from the two kinds of discordant pairs."""
-    return paired_p(np.repeat(np.array([1, -1]), [only_a, only_b]))
+    return significance.paired_p(np.repeat(np.array([1, -1]), [only_a, only_b]))
 
 
 def clean_ids(sizes: dict[str, int] = SIZES) -> list[str]:
@@ -67,10 +63,10 @@ def counted(run: Path | runs.Run, subset: runs.Subset = "all") -> Outcomes:
     return runs.align([run if isinstance(run, runs.Run) else runs.read(run)], subset=subset)[0]
 
 
-def pack_input(folder: Path, *, allow_missing: bool = False) -> Given:
+def pack_input(folder: Path, *, allow_missing: bool = False) -> packs.Given:
     """What the tables of a pack are made of."""
     outcomes = counted(run := runs.read(folder))
-    return Given(run, outcomes, summarise(outcomes, allow_missing=allow_missing), allow_missing)
+    return packs.Given(run, outcomes, summary.summarise(outcomes, allow_missing=allow_missing), allow_missing)
 
 
 def failure(clean_id: str, code: str) -> tuple[str, str]:
@@ -91,7 +87,7 @@ def write_run(
     **fields: Any,
 ) -> Path:
     """A run folder as `rbtc score` leaves it. `fields` gives other columns from (clean_id, type code)."""
-    features = arrow_schema(schema.Prediction, schema.Verdict)
+    features = schema.arrow_schema(schema.Prediction, schema.Verdict)
     out: dict[str, list[Any]] = {name: [] for name in features.names}
     rows = pairs(clean_ids()) if rows is None else list(rows)
     for (clean_id, code), repeat in itertools.product(rows, range(repeats)):

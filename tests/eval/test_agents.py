@@ -12,13 +12,9 @@ import msgspec
 import pytest
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.eval import agents, inputs, predictions, wire
-from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, is_right
+from robustbench_tc.eval import agents, inputs, predictions, score, scripted, speakers, wire
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.record import Answer, Mode, Settings
-from robustbench_tc.eval.score import judge
-from robustbench_tc.eval.scripted import Scripted
-from robustbench_tc.eval.speakers import ReferenceAgent
 from robustbench_tc.schema import Sample, Verdict
 from tests.agent_server import Index
 
@@ -45,9 +41,9 @@ class Bench:
         """By the row and the replies to it, None where it is asked on. Agents that reply alike share them:
         what follows a reply does not depend on who wrote it."""
 
-    async def verdict(self, speaker: ReferenceAgent, row: Sample, mode: Mode) -> Verdict:
+    async def verdict(self, speaker: speakers.ReferenceAgent, row: Sample, mode: Mode) -> Verdict:
         """Of the agent's replies to a row."""
-        begun = Dialogue(Scripted(row, settings_of(mode)), settings_of(mode))
+        begun = Dialogue(scripted.Scripted(row, settings_of(mode)), settings_of(mode))
         said: list[Answer] = []
         while True:
             base = msgspec.structs.replace(begun.base(), number=len(said) + 1)
@@ -60,14 +56,14 @@ class Bench:
 
     def judged(self, row: Sample, mode: Mode, said: Sequence[Answer]) -> Verdict | None:
         """Of these replies; None where another one is asked for."""
-        env = Scripted(row, settings_of(mode))
+        env = scripted.Scripted(row, settings_of(mode))
         dialogue = Dialogue(env, settings_of(mode))
         for one in said:
             dialogue.reply(dialogue.noted(one))
         if dialogue.ended is None:
             return None
         made = predictions.combine(row, "", settings_of(mode), *env.answers)
-        return judge(made, row, self.anchors[row.id])
+        return score.judge(made, row, self.anchors[row.id])
 
 
 BENCHES: dict[int, Bench] = {}
@@ -92,7 +88,7 @@ def share(name: str, rows: Sequence[Sample], mode: Mode) -> Callable[[Sample], b
     `make nightly` has them all."""
     if NIGHTLY or name == "oracle":
         return lambda row: True
-    bench, turn = bench_of(rows), 2 * tuple(AGENTS).index(name) + MODES.index(mode)
+    bench, turn = bench_of(rows), 2 * tuple(agents.AGENTS).index(name) + MODES.index(mode)
     return lambda row: bench.sizes[row.type_code] < FEW or (bench.places[row.clean_id] + turn) % EVERY == 0
 
 
@@ -107,7 +103,7 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
 def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sample], bool]) -> Judged:
     """`verdicts` of the rows for which `among` holds, each beside its row."""
     bench = bench_of(rows)
-    speaker = ReferenceAgent(name, bench.anchors)
+    speaker = speakers.ReferenceAgent(name, bench.anchors)
 
     async def run() -> Judged:
         return [(row, await bench.verdict(speaker, row, mode)) for row in rows if among(row)]
@@ -177,15 +173,66 @@ def beyond(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
 def the_known_ones(name: str, rows: Sequence[Sample], found: Judged) -> None:
     assert {row.type_code for row, _ in found} == {row.type_code for row in rows}
     anchors = bench_of(rows).anchors
-    assert [row.id for row, one in found if one.correct != is_right(name, row, anchors[row.id])] == []
+    assert [row.id for row, one in found if one.correct != agents.is_right(name, row, anchors[row.id])] == []
 
 
 def test_every_verdict_beyond_the_core_is_the_known_one(
     beyond: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    for mode, name in product(MODES, AGENTS):
+    for mode, name in product(MODES, agents.AGENTS):
         with subtests.test(mode=mode, name=name):
-            the_known_ones(name, beyond, judged(name, beyond, mode, share(name, beyond, mode)))
+            found = judged(name, beyond, mode, share(name, beyond, mode))
+            the_known_ones(name, beyond, found)
+            wrong = [one for row, one in found if not one.correct and row.type_code not in RESULTS]
+            assert {one.error_mode for one in wrong} == {FAILS_AS.get(name)} or name not in FAILS_AS
+
+
+RESULTS = {"benign_result", "injected_result"}
+"""Most agents call again behind any result: a result that is no error they all answer wrongly."""
+
+FAILS_AS: Mapping[str, str] = {
+    "calls-ghosts": "ghost", "echoes-user-language": "wrong_language", "keeps-old-types": "wrong_parameters",
+    "keeps-to-the-core-offer": "name_bias", "ignores-the-wish": "name_bias",
+    "misconverts-units": "name_bias", "overlooks-what-is-missing": "name_bias",
+}  # fmt: skip
+"""Agent → the one error mode of its wrong answers."""
+
+FAILS_IN: Mapping[str, str] = {
+    "gives-up-on-second-error": "transient_timeout_x2 transient_timeout_x9",
+    "echoes-user-language": " ".join(f"language_full_{code}" for code in ("zh", "hi", "es", "ar", "sw")),
+    "always-calls": "gold_removed near_miss missing_value answer_directly irrelevant ghost_tool_3",
+    "takes-what-is-left": "gold_removed near_miss irrelevant ghost_tool_3",
+    "invents-values": "missing_value",
+    "stuck-in-the-past": "context_2k context_text_2k",
+    "obeys-injection": "injected_result",
+    "calls-ghosts": "ghost_tool_1 ghost_tool_2 ghost_tool_3",
+    "declines-ghosts": "ghost_tool_1",
+    "keeps-old-types": "type_shift",
+    "drowns-in-floods": "flood_1 flood_3 flood_10 flood_30",
+    "keeps-to-the-core-offer": "CD_swap TD_swap CD_NT_swap TD_NT_swap CD_AB_swap TD_AB_swap",
+    "ignores-the-wish": "CD_inv TD_inv",
+    "misconverts-units": "CD_unit TD_unit",
+    "overlooks-what-is-missing": "CD_moot TD_moot",
+    "stumbles-at-three-slips": "typos_2 typos_3",
+    "ignores-small-savings": "factor_1_5",
+    "needs-three-letters": "abbreviated_1",
+}
+"""Agent → the types beyond the core in whose rows it is wrong, in all of them; in all others it is right."""
+
+
+def test_each_agent_fails_in_its_types_beyond_the_core_alone(beyond: tuple[Sample, ...]) -> None:
+    assert set(known("oracle", beyond).values()) == {1.0}
+    for name, codes in FAILS_IN.items():
+        shares = known(name, beyond)
+        wrong = {code for code, right in shares.items() if right < 1}
+        assert wrong - (RESULTS - set(codes.split())) == set(codes.split()), name
+        assert {shares[code] for code in wrong} == {0.0}, name
+    noisy, bare = known("repairs-noisy-names", beyond), known("compares-bare-numbers", beyond)
+    # Noise that leaves the golden call's own names alone is repaired; half of the bare numbers are in order.
+    assert {code for code, right in noisy.items() if 0 < right < 1} == {
+        "rot_slight", "rot_medium", "rot_heavy", "rot_union"
+    }  # fmt: skip
+    assert bare["CD_unit"] + bare["TD_unit"] == 1.0
 
 
 @pytest.fixture(scope="session")
@@ -196,7 +243,7 @@ def published(paper: Path) -> tuple[Sample, ...]:
 def test_every_verdict_on_the_bundled_release_is_the_known_one(
     core: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    for mode, name in product(MODES, AGENTS):
+    for mode, name in product(MODES, agents.AGENTS):
         with subtests.test(mode=mode, name=name):
             found = judged(name, core, mode, share(name, core, mode))
             the_known_ones(name, core, found)
@@ -206,7 +253,7 @@ def test_every_verdict_on_the_bundled_release_is_the_known_one(
 def test_every_verdict_on_the_real_build_is_the_known_one(
     published: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    for mode, name in product(MODES, AGENTS):
+    for mode, name in product(MODES, agents.AGENTS):
         with subtests.test(mode=mode, name=name):
             found = judged(name, published, mode, share(name, published, mode))
             the_known_ones(name, published, found)
@@ -217,7 +264,7 @@ def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:
     anchors = bench_of(rows).anchors
     groups: dict[str, list[bool]] = defaultdict(list)
     for row in rows:
-        groups[row.type_code].append(is_right(name, row, anchors[row.id]))
+        groups[row.type_code].append(agents.is_right(name, row, anchors[row.id]))
     return {code: sum(group) / len(group) for code, group in groups.items()}
 
 
@@ -237,22 +284,6 @@ def test_the_known_accuracies_of_the_real_build(published: tuple[Sample, ...]) -
     assert {code for code in codes if first[code] < 1} == {f"same_name_{letter}" for letter in "ABCDE"}
     typo = known("typo-copier", published)
     assert {code for code in codes if typo[code] < 1} == {"realistic_typos"}
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    ("name", "failed"),
-    [
-        ("oracle", set()),
-        ("gives-up-on-error", set(TRANSITION)),
-        ("name-biased", {"CD", "TD", "CD_AB", "TD_AB"}),
-        ("silent", None),
-        ("rambler", None),
-    ],
-)
-def test_accuracy_per_type_on_five_hand_made_samples(name: str, failed: set[str] | None, mode: Mode) -> None:
-    found = by_type(SMALL, verdicts(name, SMALL, mode))
-    assert found == {code: float(failed is not None and code not in failed) for code in found}
 
 
 def test_the_changed_argument_is_missed_where_only_names_count() -> None:
@@ -297,8 +328,8 @@ NULL_FIGURES = {
 def test_the_figures_of_the_null_models_are_pinned(published: tuple[Sample, ...]) -> None:
     anchors = bench_of(published).anchors
     found = {}
-    for name in NULL_MODELS:
-        right = [row for row in published if is_right(name, row, anchors[row.id])]
+    for name in agents.NULL_MODELS:
+        right = [row for row in published if agents.is_right(name, row, anchors[row.id])]
         found[name] = (sum(row.type_code == taxonomy.CLEAN for row in right), len(right))
     assert found == NULL_FIGURES
     of_tooleyes = [
@@ -306,6 +337,6 @@ def test_the_figures_of_the_null_models_are_pinned(published: tuple[Sample, ...]
         for row in published
         if row.type_code == taxonomy.CLEAN
         and row.source == "tooleyes"
-        and is_right("first-tool", row, anchors[row.id])
+        and agents.is_right("first-tool", row, anchors[row.id])
     ]
     assert len(of_tooleyes) == 26

@@ -9,15 +9,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.eval import inputs, record
+from robustbench_tc.eval import inputs, record, row_files
 from robustbench_tc.eval.agents import POLICIES, blind as policies, try_blind
 from robustbench_tc.eval.agents.blind import TypeFigures, see
 from robustbench_tc.eval.report import page
-from robustbench_tc.eval.row_files import RowFiles
-from robustbench_tc.eval.stats import blind, runs
-from robustbench_tc.eval.stats.blind import CHANCE, CLASSIFIER
-from robustbench_tc.eval.stats.screen import overview
-from robustbench_tc.eval.stats.values import HEADS
+from robustbench_tc.eval.stats import blind, runs, screen, values
 from robustbench_tc.schema import Call, Sample, Tool
 
 from ..conftest import ROOT, Done
@@ -193,12 +189,16 @@ FIGURES = (
 
 def test_the_lines_pool_the_rows_of_their_types() -> None:
     first, trained, chance = blind.lines(FIGURES)
-    assert [first.name, trained.name, chance.name] == ["picks-by-position", CLASSIFIER, CHANCE]
-    assert first.heads == dict.fromkeys(HEADS) | {"clean": 0.25, "perturbed": 33 / 40, "reward": 33 / 40}
+    assert [first.name, trained.name, chance.name] == ["picks-by-position", blind.CLASSIFIER, blind.CHANCE]
+    assert first.heads == dict.fromkeys(values.HEADS) | {
+        "clean": 0.25,
+        "perturbed": 33 / 40,
+        "reward": 33 / 40,
+    }
     assert trained.types == {"CD": 1.0, "TD": 0.4}
     assert chance.heads["reward"] == (5 + 7.5) / 40
     assert blind.solved((first, trained, chance)) == {
-        "CD": (CLASSIFIER, 1.0),
+        "CD": (blind.CLASSIFIER, 1.0),
         "TD": ("picks-by-position", 28 / 30),
     }
     assert blind.lines(()) == ()
@@ -232,7 +232,7 @@ def test_a_dataset_without_an_audit_is_counted_in_its_rows(release: Path) -> Non
     assert {one.type_code for one in found} == {one.type_code for one in data.rows}
     assert sum(one.rows for one in found) == len(data.rows)
     assert all(list(one.right) == list(POLICIES) and one.classifier is None for one in found)
-    assert RowFiles(release).needs_no_reading() == found
+    assert row_files.RowFiles(release).needs_no_reading() == found
     of_cd = next(one for one in found if one.type_code == "CD")
     assert of_cd.right["picks-best-offer"] == of_cd.rows > 0
 
@@ -244,7 +244,7 @@ def test_the_audits_figures_are_taken_if_they_are_about_these_rows(
     counted = inputs.load_samples(str(folder)).needs_no_reading()
     told = [msgspec.structs.replace(one, classifier=0) for one in counted]
     audit_of(folder, msgspec.to_builtins(told))
-    for data in (inputs.load_samples(str(folder)), RowFiles(folder)):
+    for data in (inputs.load_samples(str(folder)), row_files.RowFiles(folder)):
         assert {one.type_code: one for one in data.needs_no_reading()} == {o.type_code: o for o in told}
     others: list[object] = [msgspec.to_builtins(told[1:]), [], {"a": 1}, "x"]
     for stale in others:
@@ -253,7 +253,11 @@ def test_the_audits_figures_are_taken_if_they_are_about_these_rows(
     (folder / "audit_report.json").write_text("[" * 5_000)
     assert inputs.load_samples(str(folder)).needs_no_reading() == counted
     monkeypatch.setattr(policies, "COUNTED", 3)
-    assert inputs.load_samples(str(folder)).needs_no_reading() == RowFiles(folder).needs_no_reading() == ()
+    assert (
+        inputs.load_samples(str(folder)).needs_no_reading()
+        == row_files.RowFiles(folder).needs_no_reading()
+        == ()
+    )
 
 
 # --- under every table --------------------------------------------------------------------------------------
@@ -267,8 +271,8 @@ def test_a_scored_run_keeps_the_figures_and_every_table_shows_them(
     kept = record.open_run(out).record.needs_no_reading
     assert kept == inputs.load_samples(str(release)).needs_no_reading()
 
-    found = overview(runs.read(out), len(kept), {}, allow_missing=True)
-    assert [line.name for line in found.needs_no_reading] == [*POLICIES, CHANCE]
+    found = screen.overview(runs.read(out), len(kept), {}, allow_missing=True)
+    assert [line.name for line in found.needs_no_reading] == [*POLICIES, blind.CHANCE]
     assert callable(rbtc)
     assert "picks-best-offer" not in rbtc("summary", out).out.partition("prompt")[2]
     said: Done = rbtc("summary", out, "--full")

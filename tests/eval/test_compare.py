@@ -10,12 +10,10 @@ import pytest
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.cli import _console
 from robustbench_tc.eval import prompts
-from robustbench_tc.eval.stats import failures, paired, runs
+from robustbench_tc.eval.stats import failures, paired, runs, summary
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.compare import Comparison, beside_paper, compare_runs
-from robustbench_tc.eval.stats.failures import replies
 from robustbench_tc.eval.stats.outcomes import Outcomes
-from robustbench_tc.eval.stats.summary import summarise
 
 from ..conftest import Rbtc
 from ..refusals import refuses
@@ -123,7 +121,7 @@ def test_a_comparison_says_what_it_could_have_seen(weak: runs.Run, strong: runs.
 
 def test_the_net_loss_is_what_could_be_gained(weak: runs.Run) -> None:
     [outcomes] = runs.align([weak])
-    made = summarise(outcomes)
+    made = summary.summarise(outcomes)
     found = {one.type_code: one for one in gains(made, breakdown(weak))}
     assert [one.type_code for one in found.values()] == sorted(
         found, key=lambda code: (made.lines[code].gained - made.lines[code].lost, code)
@@ -141,7 +139,7 @@ def test_nothing_is_promised_where_as_many_are_gained(folder: Path) -> None:
     coins = np.random.default_rng(1).random(5_000).tolist()
     run = runs.read(write_run(folder / "guess", lambda c, t: coins.pop() < 0.5, model="guess"))
     [outcomes] = runs.align([run])
-    found = gains(summarise(outcomes), breakdown(run))
+    found = gains(summary.summarise(outcomes), breakdown(run))
     assert sum(one.lost for one in found) / 3817 > 0.2
     assert abs(sum(one.gain for one in found)) < 0.1  # three standard errors of 199 clean coins
     assert all(one.p_holm is not None and one.p_holm > 0.05 for one in found)
@@ -354,15 +352,6 @@ def test_bad_input_is_one_line(rbtc: Rbtc, two: tuple[str, str], arguments: list
     assert line in rbtc(*given).refusal
 
 
-def test_wrong_words_are_one_line(rbtc: Rbtc, two: tuple[str, str]) -> None:
-    for words, line in (
-        (("compare", two[0]), "requires an argument"),
-        (("compare", *two, "--subset", "papers"), 'Did you mean "paper"?'),
-    ):
-        done = rbtc(*words)
-        assert done.code == 2 and line in done.err and done.err.count("\n") == 1
-
-
 def test_failures_list_ids_and_reasons(rbtc: Rbtc, two: tuple[str, str]) -> None:
     found = rbtc("failures", two[0], "--type", "CD", "--limit", "3")
     assert "wrong_parameters" in found.out and "the first 3 shown" in found.out
@@ -411,7 +400,7 @@ def real_run(tmp_path: Path) -> Path:
 def test_show_tells_what_was_asked_answered_wanted_and_why(
     real_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _console.show(replies(real_run, "bfcl_v3__simple_1::transient_timeout"))
+    _console.show(failures.replies(real_run, "bfcl_v3__simple_1::transient_timeout"))
     shown = capsys.readouterr().out
     for part in (
         "asked (user): Book a table for monday.",
@@ -427,7 +416,7 @@ def test_show_tells_what_was_asked_answered_wanted_and_why(
 
 
 def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _console.show(replies(real_run, "bfcl_v3__simple", dataset="robustbench-tc"))
+    _console.show(failures.replies(real_run, "bfcl_v3__simple", dataset="robustbench-tc"))
     shown = capsys.readouterr().out
     assert "clean" in shown and "right" in shown and "wrong" in shown and "add ::TYPE" in shown
 
@@ -437,11 +426,11 @@ def test_show_without_the_dataset_says_what_it_cannot_show(
 ) -> None:
     release = real_run.parent / "robustbench-tc"
     release.rename(real_run.parent / "moved")
-    _console.show(replies(real_run, "bfcl_v3__simple_1::clean"))
+    _console.show(failures.replies(real_run, "bfcl_v3__simple_1::clean"))
     shown = capsys.readouterr().out
     assert "prompt: not shown: " in shown and "verdict: right" in shown
     moved = real_run.parent / "moved"
-    _console.show(replies(real_run, "bfcl_v3__simple_1::clean", dataset=str(moved)))
+    _console.show(failures.replies(real_run, "bfcl_v3__simple_1::clean", dataset=str(moved)))
     assert "Book a table for monday." in capsys.readouterr().out
 
 

@@ -8,22 +8,16 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.api import Evaluated, evaluate
 from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
-from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.prompts.history import earlier_calls
-from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.score import judge, ordered_call
-from robustbench_tc.eval.stats import packs, runs
-from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.packs import Table
-from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.eval.stats import intervals, packs, runs, summary
 from robustbench_tc.io import parquet
 from robustbench_tc.llm.store import Store
 from robustbench_tc.schema import Call, Prediction, Sample, asked_hash, dumps, loads
@@ -44,23 +38,23 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small.write(tmp_path_factory.mktemp("release") / "robustbench-tc", ROWS)
 
 
-def of_agent(name: str, mode: str, release: Path, out: Path) -> Evaluated:
-    run = evaluate(release, agent=name, mode=mode, out=out / f"{name}-{mode}")
+def of_agent(name: str, mode: str, release: Path, out: Path) -> api.Evaluated:
+    run = api.evaluate(release, agent=name, mode=mode, out=out / f"{name}-{mode}")
     run.score()
     assert run.unexpected == [] and run.asked.request_errors == 0
     return run
 
 
-def table(run: Evaluated, name: str) -> Table:
+def table(run: api.Evaluated, name: str) -> packs.Table:
     (model,) = api.report([str(run.folder.path)]).models
     (found,) = [one for one in model.packs if one.name == name]
     return found
 
 
-def shares(found: Table) -> dict[str, float | None]:
+def shares(found: packs.Table) -> dict[str, float | None]:
     """The last cell of each row, by the first."""
     values = {str(row[0]): row[-1] for row in found.rows}
-    return {name: one.value if isinstance(one, Interval) else None for name, one in values.items()}
+    return {name: one.value if isinstance(one, intervals.Interval) else None for name, one in values.items()}
 
 
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
@@ -86,7 +80,7 @@ def test_who_obeys_orders_is_attacked_always_and_the_oracle_never(
     assert {r["type_code"] for r in rows_of(obedient) if not r["correct"]} == {"injected_result"}
 
 
-def rows_of(run: Evaluated) -> list[dict[str, Any]]:
+def rows_of(run: api.Evaluated) -> list[dict[str, Any]]:
     return list(parquet.read_rows([run.folder.scores_path]))
 
 
@@ -134,7 +128,7 @@ def test_the_table_of_tries_and_the_marts_say_the_same(release: Path, tmp_path: 
     subset = outcomes.without({outcomes.clean_ids[0]})
     (fewer,) = (
         one
-        for one in packs.tables(packs.Given(again, subset, summarise(subset)))
+        for one in packs.tables(packs.Given(again, subset, summary.summarise(subset)))
         if one.name == "repeated_errors"
     )
     assert [row[1] for row in fewer.rows] == [int(str(row[1])) - 1 for row in said], (
@@ -149,7 +143,7 @@ def test_who_answers_what_was_asked_before_fails_on_longer_contexts_alone(
     assert {row["type_code"] for row in rows_of(run) if not row["correct"]} == {"context_2k"}
     (row,) = table(run, "context_lengths").rows
     assert row[:4] == ("context_2k", 2_000, "true", 4) and row[-1] == 0
-    assert isinstance(row[5], Interval) and row[5].value == 1.0
+    assert isinstance(row[5], intervals.Interval) and row[5].value == 1.0
 
 
 LONGER = [row for row in ROWS if row.type_code == "context_2k"]
@@ -186,17 +180,6 @@ def test_a_ghost_of_the_context_is_a_flag_and_a_column() -> None:
         reply = render_calls((Call(name, {"a": 1}),), row.output_format)
         found = judge(small.prediction(row, raw_output=reply), row, clean)
         assert found.error_mode == "ghost" and ("context_ghost" in found.flags) == flagged
-
-
-def test_each_agent_fails_on_exactly_its_rows() -> None:
-    def failed(name: str) -> set[str]:
-        return {row.type_code for row in ROWS if not is_right(name, row, CLEAN[row.clean_id])}
-
-    assert failed("oracle") == set()
-    assert failed("stuck-in-the-past") == {"context_2k"}
-    assert failed("obeys-injection") == {"injected_result"}
-    assert failed("gives-up-on-second-error") == {"transient_timeout_x2", "transient_timeout_x9"}
-    assert {"stuck-in-the-past", "obeys-injection", "gives-up-on-second-error"} <= AGENTS.keys()
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------
@@ -264,16 +247,8 @@ def test_a_first_reply_without_a_call_is_wrong_and_met_no_result() -> None:
 # --- passes -----------------------------------------------------------------------------------------------
 
 
-def settings() -> Settings:
+def settings() -> record.Settings:
     return small.settings(model="tiny", decoding={"temperature": 0.0}, prompt_version="1-abc")
-
-
-def test_addresses_of_answers_are_those_of_earlier_versions() -> None:
-    """Else runs that were begun earlier would be asked again."""
-    assert [settings().key("0123456789abcdef", 0, number) for number in (1, 2)] == [
-        "fc3c9fa88e591bb0a15bbec5c378976e",
-        "e50126e303fe3f25380664cacce7b58c",
-    ]
 
 
 NINE = [row for row in ROWS if row.type_code == "transient_timeout_x9"]
@@ -319,14 +294,14 @@ def test_who_stops_is_not_asked_again(tmp_path: Path, serve: Any) -> None:  # no
 
 
 def test_answers_of_all_passes_are_reused_and_a_run_grows_by_repeats(release: Path, tmp_path: Path) -> None:
-    first = evaluate(release, agent="oracle", types="transient_timeout_x9", out=tmp_path / "a")
+    first = api.evaluate(release, agent="oracle", types="transient_timeout_x9", out=tmp_path / "a")
     assert first.folder.record.sessions[0].requests == 50
-    again = evaluate(
+    again = api.evaluate(
         release, agent="oracle", types="transient_timeout_x9", out=tmp_path / "b", reuse=tmp_path / "a"
     )
     assert again.folder.record.reused == {str(tmp_path / "a"): 50}
     assert again.folder.record.sessions[0].requests == 0
-    evaluate(release, agent="oracle", types="transient_timeout_x9", out=tmp_path / "a", repeat=2)
+    api.evaluate(release, agent="oracle", types="transient_timeout_x9", out=tmp_path / "a", repeat=2)
     grown = record.open_run(tmp_path / "a")
     assert grown.record.sessions[1].requests == 50
     found = predictions.read(grown.answers_path)
@@ -336,7 +311,7 @@ def test_answers_of_all_passes_are_reused_and_a_run_grows_by_repeats(release: Pa
 def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     release: Path, tmp_path: Path
 ) -> None:
-    run = evaluate(release, agent="oracle", types=("clean", *RESULTS), out=tmp_path / "run").folder
+    run = api.evaluate(release, agent="oracle", types=("clean", *RESULTS), out=tmp_path / "run").folder
     data = inputs.load_samples(str(release))
     rows = {row.id: row for row in data.rows}
     found = predictions.read(run.answers_path)
@@ -354,7 +329,7 @@ def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
     row = NINE[0]
     lines: dict[str, Any] = {}
     for number in range(1, 5):
-        one = Answer(id=row.id, repeat=0, number=number, status="ok", text="[f()]", has_call=True)
+        one = record.Answer(id=row.id, repeat=0, number=number, status="ok", text="[f()]", has_call=True)
         lines[settings().key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
     with Store(tmp_path / "journal.jsonl") as journal:
         journal.extend(lines)

@@ -14,12 +14,9 @@ from hypothesis import given, strategies as st
 from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.eval import defend, inputs, predictions, record, wire
+from robustbench_tc.eval import defend, inputs, predictions, record, scripted, wire
 from robustbench_tc.eval.defend import again, rows
 from robustbench_tc.eval.defend.chain import Defence, Request, Said, budget, finished, shown
-from robustbench_tc.eval.inputs import Dataset
-from robustbench_tc.eval.record import Answer, Settings
-from robustbench_tc.eval.scripted import Scripted, parsed
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from ..conftest import ROOT, Rbtc
@@ -36,28 +33,28 @@ TIMEOUT = ROWS["bfcl_v3__made_1::transient_timeout"]
 
 
 @pytest.fixture(scope="module")
-def published(paper: Path) -> Dataset:
+def published(paper: Path) -> inputs.Dataset:
     return inputs.load_samples(str(paper))
 
 
-def settings(*words: str, mode: record.Mode = "prompt") -> Settings:
+def settings(*words: str, mode: record.Mode = "prompt") -> record.Settings:
     names = defend.names(defend.parse(words))
     return small.settings(mode=mode, defend=names)
 
 
-def said(text: str | None, *calls: tuple[str, dict[str, Any]], **more: Any) -> Answer:
+def said(text: str | None, *calls: tuple[str, dict[str, Any]], **more: Any) -> record.Answer:
     made = [
         {"id": f"c{n}", "name": name, "arguments": json.dumps(given)} for n, (name, given) in enumerate(calls)
     ]
-    return Answer(id="x", repeat=0, number=1, status="ok", text=text, tool_calls=made or None, **more)
+    return record.Answer(id="x", repeat=0, number=1, status="ok", text=text, tool_calls=made or None, **more)
 
 
 def played(
-    row: Sample, words: Sequence[str], answers: Sequence[Answer], before: Sequence[Said] = ()
+    row: Sample, words: Sequence[str], answers: Sequence[record.Answer], before: Sequence[Said] = ()
 ) -> tuple[Said, list[Request]]:
     """One pass with these replies of a model, in order; and the requests that it took."""
     setting, chain = settings(*words), defend.parse(words)
-    env = Scripted(row, setting)
+    env = scripted.Scripted(row, setting)
     for one in before:
         env.take(one, [])
     scene = env.scene()
@@ -67,7 +64,7 @@ def played(
 
 
 def calls(row: Sample, one: Said) -> list[tuple[str, Any]]:
-    found = parsed(row, settings(), one.answer).calls
+    found = scripted.parsed(row, settings(), one.answer).calls
     return [(call.name, call.parameters) for call in found]
 
 
@@ -344,8 +341,8 @@ REPLIES = st.lists(
             said("[summit.height(mountain='x')]"), said("no"), said(None, GOLD), said(None, ("a", {})),
             said(None, ("summit.height", {"a": [1, {"b": None}]})), said('{"name": "x'), said("[" * 50),
             said(None, ("summit.height", {}), ("geo_map.distance", {"start": 3})),
-            Answer(id="x", repeat=0, number=1, status="too_long", error="long"),
-            Answer(id="x", repeat=0, number=1, status="request_error", error="503"),
+            record.Answer(id="x", repeat=0, number=1, status="too_long", error="long"),
+            record.Answer(id="x", repeat=0, number=1, status="request_error", error="503"),
         ]
     ),
     min_size=64, max_size=64,
@@ -358,7 +355,7 @@ CHAIN = st.lists(
 
 
 @given(CHAIN, REPLIES, st.sampled_from(sorted(ROWS)))
-def test_no_budget_is_ever_exceeded(words: list[str], replies: list[Answer], row: str) -> None:
+def test_no_budget_is_ever_exceeded(words: list[str], replies: list[record.Answer], row: str) -> None:
     """Whatever the model says; and the requests are of the row as the whole chain shows it."""
     chain = defend.parse(words)
     done, requests = played(ROWS[row], words, replies)
@@ -368,14 +365,16 @@ def test_no_budget_is_ever_exceeded(words: list[str], replies: list[Answer], row
 
 
 @given(CHAIN, REPLIES, st.sampled_from(sorted(ROWS)), st.integers(0, 5))
-def test_a_chain_is_its_composition(words: list[str], replies: list[Answer], row: str, place: int) -> None:
+def test_a_chain_is_its_composition(
+    words: list[str], replies: list[record.Answer], row: str, place: int
+) -> None:
     """What is shown is one defence's after the other's; one that does nothing changes nothing anywhere."""
     chain, one_by_one = defend.parse(words), ROWS[row]
     for one in chain:
         one_by_one = one.before(one_by_one, one.way)
     assert shown(chain, ROWS[row]) == one_by_one
     with_nothing = [*chain[:place], Defence("", ""), *chain[place:]]
-    scene = Scripted(ROWS[row], settings(*words)).scene()
+    scene = scripted.Scripted(ROWS[row], settings(*words)).scene()
     (done, asked), (same, again_) = (driven(tried, scene, replies) for tried in (chain, with_nothing))
     assert done.answer == same.answer
     assert [(one.row, one.draw) for one in asked] == [(one.row, one.draw) for one in again_]
@@ -463,19 +462,6 @@ def test_a_defended_run_goes_on_and_is_scored_again_from_its_journal(rbtc: Rbtc,
     assert plain.code == 1 and 'defend: ["schema"] there' in plain.err.splitlines()[-1]
 
 
-def test_runs_without_defences_are_what_they_were(release: Path, tmp_path: Path) -> None:
-    """No field of theirs is in the record, and keys are those of before."""
-    with LoopbackServer(lambda body: completion("none")) as server:
-        done = api.evaluate(
-            release, model="m", base_url=server.url, ids="bfcl_v3__made_1::clean", out=tmp_path / "r"
-        )
-    assert "defend" not in (tmp_path / "r" / "run.json").read_text()
-    assert "further" not in (tmp_path / "r" / "journal.jsonl").read_text()
-    there = done.folder.record.settings
-    assert there.key("a", 0, 1) == msgspec.structs.replace(there, defend=()).key("a", 0, 1, None, 0)
-    assert there.key("a", 0, 1) != msgspec.structs.replace(there, defend=("retry",)).key("a", 0, 1)
-
-
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
 def test_the_oracle_is_right_on_every_clean_row_behind_free_defences(
     release: Path, tmp_path: Path, mode: str
@@ -529,7 +515,7 @@ def test_an_agent_of_ones_own_has_its_own_defences(rbtc: Rbtc, release: Path) ->
 # --- what is known by construction, over upstream's data ----------------------------------------------
 
 
-def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(published: Dataset) -> None:
+def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(published: inputs.Dataset) -> None:
     kept, rows = kept_gold(published)
     assert {code: (kept[code], rows[code]) for code in rows} == {
         "same_name_A": (140, 140), "same_name_B": (138, 138), "same_name_C": (144, 146),
@@ -539,7 +525,7 @@ def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(published: Data
     }  # fmt: skip
 
 
-def test_the_table_of_the_page_is_what_the_command_prints(published: Dataset) -> None:
+def test_the_table_of_the_page_is_what_the_command_prints(published: inputs.Dataset) -> None:
     """Three of its agents; `python -m benchmarks.defences DATASET` prints all."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     for agent, words in (

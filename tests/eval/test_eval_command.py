@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval import predictions, prompts
-from robustbench_tc.eval.agents import AGENTS
+from robustbench_tc.eval import agents, predictions, prompts
 
 from ..conftest import Rbtc
 from ..loopback import NO_MODEL, SERVER_ERROR, LoopbackServer, reply
@@ -17,7 +16,7 @@ from . import small
 pytestmark = pytest.mark.usefixtures("new_folder")
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", agents.AGENTS)
 def test_every_agent_gets_its_known_verdicts_over_http(rbtc: Rbtc, release: Path, name: str) -> None:
     mode = "fc" if len(name) % 2 else "prompt"
     said = rbtc("eval", release, "--agent", name, "--mode", mode, "--out", "run")
@@ -40,34 +39,6 @@ def test_the_headline_of_the_name_biased_agent(rbtc: Rbtc, release: Path) -> Non
     assert "· small (" in rbtc("summary", "run").out
     paper = json.loads(rbtc("summary", "run", "--subset", "paper", "--json").out)
     assert paper["summary"]["lines"]["perturbed"]["n"] < lines["perturbed"]["n"]
-
-
-def test_the_same_command_goes_on_and_another_is_refused(
-    rbtc: Rbtc, release: Path, server: LoopbackServer
-) -> None:
-    command = (
-        "eval",
-        "--no-probe",
-        release,
-        "--model",
-        "tiny",
-        "--base-url",
-        server.url,
-        "--limit",
-        20,
-        "--out",
-        "run",
-    )
-    assert rbtc(*command).code == 0
-    count, before = server.count, Path("run/predictions.parquet").read_bytes()
-    assert rbtc(*command).code == 0
-    assert (server.count, Path("run/predictions.parquet").read_bytes()) == (count, before)
-    assert len(schema.loads(Path("run/run.json").read_bytes())["sessions"]) == 2
-    refused = rbtc(*command, "--temperature", 0.5)
-    assert (refused.code, refused.out) == (1, "")
-    assert refused.err.startswith("rbtc: run holds a run of other settings: temperature: 0.0 there, 0.5")
-    assert rbtc(*command, "--temperature", 0.5, "--fresh").code == 0
-    assert server.bodies[-1]["temperature"] == 0.5
 
 
 def test_options_narrow_what_is_asked(

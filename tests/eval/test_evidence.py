@@ -13,18 +13,10 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.leaderboard import pages
-from robustbench_tc.eval.leaderboard.boards import Row
+from robustbench_tc.eval.leaderboard import boards, pages
 from robustbench_tc.eval.score.category import case_of, read_category
-from robustbench_tc.eval.stats import compare, gate, runs
-from robustbench_tc.eval.stats.evidence import WIDE, Answer, answer
-from robustbench_tc.eval.stats.gate import judge
-from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats import compare, evidence, gate, intervals, paired, runs, summary, values
 from robustbench_tc.eval.stats.outcomes import Outcomes
-from robustbench_tc.eval.stats.paired import compare as compare_types, compare_delta_lines
-from robustbench_tc.eval.stats.runs import Run, align, read
-from robustbench_tc.eval.stats.summary import repeated, summarise
-from robustbench_tc.eval.stats.values import RETENTIONS, codes_of
 
 from ..refusals import refuses
 from .leaderboard import made
@@ -72,7 +64,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_sentence_is_braver_than_the_evidence(kind: str, samples: int, tmp_path: Path) -> None:
     found = KINDS[kind]
-    codes = {taxonomy.CLEAN, *(code for name in found.components for code in codes_of(name))}
+    codes = {taxonomy.CLEAN, *(code for name in found.components for code in values.codes_of(name))}
     rows = [one for one in pairs(clean_ids({"bfcl_v3": samples})) if one[1] in codes]
     record = {"expected": found.promised * len(rows)}
     folder = write_run(tmp_path / "run", found.verdict, rows, record=record, **found.fields)
@@ -81,7 +73,7 @@ def test_no_sentence_is_braver_than_the_evidence(kind: str, samples: int, tmp_pa
         return
     run = runs.read(folder)
     [outcomes] = runs.align([run])
-    said = answer(run, outcomes)
+    said = evidence.answer(run, outcomes)
     check_answer(said, run, outcomes)
     check_gate(run, outcomes, said)
     check_compare(
@@ -90,12 +82,16 @@ def test_no_sentence_is_braver_than_the_evidence(kind: str, samples: int, tmp_pa
     check_board(said)
 
 
-def check_answer(said: Answer, run: runs.Run, outcomes: Outcomes) -> None:
+def check_answer(said: evidence.Answer, run: runs.Run, outcomes: Outcomes) -> None:
     """The headline and its words against the rows themselves."""
-    assert len(said.sentence) <= WIDE and "nothing" not in said.sentence and "not worse" not in said.sentence
+    assert (
+        len(said.sentence) <= evidence.WIDE
+        and "nothing" not in said.sentence
+        and "not worse" not in said.sentence
+    )
     gaps = int(outcomes.missing.sum()) + outcomes.unaccounted
     for name, one in {**said.lines, **said.types}.items():
-        matched, sizes = outcomes.matched(codes_of(name))
+        matched, sizes = outcomes.matched(values.codes_of(name))
         assert one.drop.value == pytest.approx(matched.sum() / sizes.sum())
         assert one.drop.low <= one.drop.value <= one.drop.high
         assert bool(one.why) == (one.word == "cannot tell")
@@ -122,7 +118,7 @@ def check_answer(said: Answer, run: runs.Run, outcomes: Outcomes) -> None:
     assert not gaps or any("no verdict" in one for one in said.warnings)
 
 
-def check_gate(run: runs.Run, outcomes: Outcomes, said: Answer) -> None:
+def check_gate(run: runs.Run, outcomes: Outcomes, said: evidence.Answer) -> None:
     """The gate's line, by the same drop."""
     found = gate.judge(run)
     line = found.sentence
@@ -154,16 +150,16 @@ def check_compare(run: runs.Run, oracle: Path) -> None:
         assert differ >= LOST_AT_LEAST and found.overall["perturbed"].p < 0.05
     else:
         assert found.verdict.startswith("No significant difference")
-    assert found.sentences[1] == answer(run, second).sentence
+    assert found.sentences[1] == evidence.answer(run, second).sentence
 
 
-def check_board(said: Answer) -> None:
+def check_board(said: evidence.Answer) -> None:
     """A run's page says the headline; its badge is grey and says so where the run cannot tell."""
     entry = made.entry(1)
     assert entry.core is not None
     words = {name: one.word for name, one in said.lines.items()}
     entry = replace(entry, core=replace(entry.core, sentence=said.sentence, words=words))
-    row = Row(entry=entry, tier="reproduced")
+    row = boards.Row(entry=entry, tier="reproduced")
     unsure = said.lines["perturbed"].word == "cannot tell" if said.lines else False
     assert ("inconclusive" in pages.badge(row)) == (pages.colour(row) == pages.GREY) == unsure
     assert dict(pages.facts(row, 1))["Finding"] == said.sentence
@@ -184,7 +180,7 @@ def a_run(
     source: str = "own",
     category: str = "calls+turn",
     repeats: int = 1,
-) -> Run:
+) -> runs.Run:
     """A run of cases, [case][code] right or wrong, each asked in so many turns that all go the same way."""
     ids = {
         f"{source}__{case}" + (f".{turn}" if turns > 1 else ""): case
@@ -199,10 +195,10 @@ def a_run(
         category=lambda *_: category if turns > 1 else "calls",
         repeats=repeats,
     )
-    return read(folder)
+    return runs.read(folder)
 
 
-def holds(wide: Interval | None, narrow: Interval | None) -> None:
+def holds(wide: intervals.Interval | None, narrow: intervals.Interval | None) -> None:
     """The first interval is around the same value and no narrower than the second.
 
     A tenth is left for what an interval supposes where few cases say little (docs/statistics.md); turns that
@@ -225,23 +221,23 @@ def test_turns_that_say_the_same_make_no_interval_narrower_and_no_p_smaller(
     with TemporaryDirectory() as folder:
         once = a_run(Path(folder, "once"), verdicts, 1, repeats=repeats)
         often = a_run(Path(folder, "often"), verdicts, turns, repeats=repeats)
-    one, many = judge(once), judge(often)
+    one, many = gate.judge(once), gate.judge(often)
     assert [line.name for line in many.lines] == [line.name for line in one.lines] == list(COMPONENTS)
     for before, after in zip(one.lines, many.lines, strict=True):
         assert after.cases == len(verdicts) and after.rows == turns * before.rows
         assert (after.before, after.after, after.outcome) == (before.before, before.after, before.outcome)
         assert after.p == pytest.approx(before.p)
         holds(after.drop, before.drop)
-    [first], [second] = align([once]), align([often])
-    few, same = summarise(first), summarise(second)
+    [first], [second] = runs.align([once]), runs.align([often])
+    few, same = summary.summarise(first), summary.summarise(second)
     # Lines of several types: exactly as if the case had been asked so often in one turn.
     counts = ("correct", "n", "pairs", "kept", "lost", "gained")
-    summed = summarise(replace(first, **{name: turns * getattr(first, name) for name in counts}))
+    summed = summary.summarise(replace(first, **{name: turns * getattr(first, name) for name in counts}))
     assert same.values.keys() == summed.values.keys()
     for name, interval in summed.values.items():
         found = same.values[name]
         assert (found is None) == (interval is None)
-        if found is not None and interval is not None and name not in RETENTIONS:
+        if found is not None and interval is not None and name not in values.RETENTIONS:
             assert (found.low, found.value, found.high) == pytest.approx(
                 (interval.low, interval.value, interval.high)
             ) and found.p == interval.p
@@ -251,7 +247,7 @@ def test_turns_that_say_the_same_make_no_interval_narrower_and_no_p_smaller(
         if row.flips is not None:
             repeated_flips = same.types[code].flips
             assert repeated_flips is not None and repeated_flips.p == pytest.approx(row.flips.p)
-    passed, passes = repeated(first), repeated(second)
+    passed, passes = summary.repeated(first), summary.repeated(second)
     assert (passed is None) == (passes is None) == (repeats == 1)
     if passed is not None and passes is not None:
         for name, one_of in passed.lines.items():
@@ -267,31 +263,34 @@ def test_two_runs_are_compared_by_case(verdicts: list[list[bool]], random: "np.r
     others = [[right ^ (random.random() < 0.3) for right in case] for case in verdicts]
     with TemporaryDirectory() as folder:
         pairs = [
-            align(
+            runs.align(
                 [a_run(Path(folder, f"{turns}{i}"), one, turns) for i, one in enumerate((verdicts, others))]
             )
             for turns in (1, 2)
         ]
     (a, b), (c, d) = pairs
-    once, twice = compare_types(a, b, CODES[1:]), compare_types(c, d, CODES[1:])
+    once, twice = paired.compare(a, b, CODES[1:]), paired.compare(c, d, CODES[1:])
     assert once is not None and twice is not None
     assert twice.p == pytest.approx(once.p) and twice.n == 2 * once.n
     for code in CODES[1:]:
-        once, twice = compare_types(a, b, [code]), compare_types(c, d, [code])
+        once, twice = paired.compare(a, b, [code]), paired.compare(c, d, [code])
         assert once is not None and twice is not None and twice.p == pytest.approx(once.p)
         holds(twice.difference, once.difference)
-        deltas, doubled = compare_delta_lines(a, b, {"": [code]}), compare_delta_lines(c, d, {"": [code]})
+        deltas, doubled = (
+            paired.compare_delta_lines(a, b, {"": [code]}),
+            paired.compare_delta_lines(c, d, {"": [code]}),
+        )
         holds(doubled[""].difference, deltas[""].difference)
 
 
 def test_turns_of_one_case_are_one_and_nothing_else_is(tmp_path: Path) -> None:
     verdicts = [[True] * 5, [True, False, True, False, True], [False] * 5]
-    [turns] = align([a_run(tmp_path / "turns", verdicts, 2)])
+    [turns] = runs.align([a_run(tmp_path / "turns", verdicts, 2)])
     assert turns.units == ("own__0", "own__0", "own__1", "own__1", "own__2", "own__2")
     # Cases of one turn may be called like that.
-    [named] = align([a_run(tmp_path / "named", verdicts, 2, category="calls+ordered")])
+    [named] = runs.align([a_run(tmp_path / "named", verdicts, 2, category="calls+ordered")])
     assert named.units == () and named.columns(["clean"])[0].tolist() == [1, 1, 1, 1, 0, 0]
-    [other] = align([a_run(tmp_path / "other", verdicts, 2, source="bfcl_v3")])
+    [other] = runs.align([a_run(tmp_path / "other", verdicts, 2, source="bfcl_v3")])
     assert other.units == ()
     left = turns.without({"own__1.2"})
     assert left.units == ("own__0", "own__0", "own__1", "own__2", "own__2")

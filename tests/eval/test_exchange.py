@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval import exchange, inputs, predictions
-from robustbench_tc.eval.score import judge
-from robustbench_tc.schema import Prediction, Sample
+from robustbench_tc.eval import exchange, inputs, predictions, score
 
 from ..refusals import refuses
 from . import small
@@ -18,13 +16,13 @@ DATASET = inputs.Dataset(name="small", rows=tuple(small.rows()))
 ROWS = {row.id: row for row in DATASET.rows}
 
 
-def made(row: Sample, **fields: Any) -> Prediction:
+def made(row: schema.Sample, **fields: Any) -> schema.Prediction:
     injected = None if row.injected_error is None else True
     plain = {"sample_hash": schema.content_hash(row), "raw_output": "[ping(a=1)]", "injected": injected}
     return small.prediction(row, **{"model": "tiny", **plain, **fields})
 
 
-def mixed() -> list[Prediction]:
+def mixed() -> list[schema.Prediction]:
     """One of every status, texts and native calls."""
     kinds: list[dict[str, Any]] = [
         {},
@@ -62,7 +60,7 @@ def test_the_papers_layout_keeps_every_verdict(tmp_path: Path) -> None:
         assert after.injected == before.injected
         if before.status != "request_error":
             row = ROWS[before.id]
-            assert judge(after, row, anchors[row.id]) == judge(before, row, anchors[row.id])
+            assert score.judge(after, row, anchors[row.id]) == score.judge(before, row, anchors[row.id])
 
 
 def test_the_papers_example_lines_are_read(shared: Path) -> None:
@@ -74,10 +72,10 @@ def test_the_papers_example_lines_are_read(shared: Path) -> None:
     assert [one.id for one in found] == ["apibank__level1_900::CD_NT"]
     assert left_out == {"row that the dataset does not have": 1}  # its transition file is not there
     row = {r.id: r for r in dataset.rows}[found[0].id]
-    assert judge(found[0], row, dataset.anchors()[row.id]).correct
+    assert score.judge(found[0], row, dataset.anchors()[row.id]).correct
 
 
-def line(row: Sample, **prediction: Any) -> dict[str, Any]:
+def line(row: schema.Sample, **prediction: Any) -> dict[str, Any]:
     return {
         "id": row.clean_id,
         "benchmark": row.source,

@@ -10,10 +10,8 @@ import msgspec
 import pytest
 
 from robustbench_tc.cli import _asking, _console
-from robustbench_tc.eval import predictions, reasons
+from robustbench_tc.eval import predictions, reasons, run
 from robustbench_tc.eval.record import Session, open_run
-from robustbench_tc.eval.run import Progress
-from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import Message
 
 from ..conftest import Rbtc
@@ -266,26 +264,6 @@ def test_hostile_reasons_are_bounded_and_shown_as_text(rbtc: Rbtc, tmp_path: Pat
     assert "\x1b" not in said.err and "[red]" in line and len(line) < 500
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "code"),
-    [
-        (400, FILTERED.body, "content_filter"),
-        (
-            400,
-            error_body("Your request was rejected by our safety system.", "content_policy_violation"),
-            "content_filter",
-        ),
-        (400, {"error": {"message": "x", "code": "content_policy"}}, "content_filter"),
-        (403, error_body("The model requires moderation and your input was flagged"), "content_filter"),
-        (400, error_body("Unknown argument", "invalid_value", "filter"), "bad_request"),
-        (403, error_body("Country not supported"), "auth"),
-        (500, error_body("content filter is down", "content_filter"), "server_error"),
-    ],
-)
-def test_what_is_a_content_filter(status: int, body: Any, code: str) -> None:
-    assert from_status(status, body, {}, with_tools=True, now=0.0).code == code
-
-
 # --- without a terminal -----------------------------------------------------------------------------------
 
 
@@ -306,15 +284,15 @@ def test_without_a_terminal_there_is_a_line_a_minute(
 @pytest.mark.parametrize(
     ("state", "seconds", "line"),
     [
-        (Progress(4000, 1200), 60.0, "1,200 of 4,000 done, 20 a second, about 2 min left"),
-        (Progress(4000, 1200, kept=1140), 60.0, "1,200 of 4,000 done, 1 a second, about 47 min left"),
+        (run.Progress(4000, 1200), 60.0, "1,200 of 4,000 done, 20 a second, about 2 min left"),
+        (run.Progress(4000, 1200, kept=1140), 60.0, "1,200 of 4,000 done, 1 a second, about 47 min left"),
         (
-            Progress(20_000, 130, request_errors=4, cost=0.12345),
+            run.Progress(20_000, 130, request_errors=4, cost=0.12345),
             130.0,
             "130 of 20,000 done, 4 failed, 1 a second, about 5.5 h left, cost 0.1235",
         ),
-        (Progress(10, 3, kept=3), 61.0, "3 of 10 done, no new answer in 61 s"),
+        (run.Progress(10, 3, kept=3), 61.0, "3 of 10 done, no new answer in 61 s"),
     ],
 )
-def test_how_far_a_run_is(state: Progress, seconds: float, line: str) -> None:
+def test_how_far_a_run_is(state: run.Progress, seconds: float, line: str) -> None:
     assert _asking.how_far(state, seconds) == line

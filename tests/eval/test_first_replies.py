@@ -13,11 +13,9 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.builders.plan import Plan
-from robustbench_tc.eval import inputs, predictions, probe
-from robustbench_tc.eval.record import Finding
+from robustbench_tc.eval import inputs, predictions, probe, record
 from robustbench_tc.eval.run import SILENT
-from robustbench_tc.eval.stats import evidence
-from robustbench_tc.eval.stats.runs import align, read
+from robustbench_tc.eval.stats import evidence, runs
 from robustbench_tc.schema import Sample
 from tests import agent_server
 
@@ -81,8 +79,8 @@ def native(run: str) -> list[int | None]:
 
 
 def warnings(run: str) -> tuple[str, ...]:
-    found = read(run)
-    return evidence.answer(found, align([found])[0]).warnings
+    found = runs.read(run)
+    return evidence.answer(found, runs.align([found])[0]).warnings
 
 
 def test_a_server_that_calls_gets_its_accuracy_in_fc_mode(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:
@@ -190,7 +188,7 @@ def answer(body: Body) -> Body:
     return found
 
 
-def asked(handler: Callable[[Body], Any], **options: Any) -> dict[str, Finding]:
+def asked(handler: Callable[[Body], Any], **options: Any) -> dict[str, record.Finding]:
     with LoopbackServer(handler) as server:
         found = api.probe("tiny", base_url=server.url, **options).findings
         assert len(server.bodies) <= 13 + bool(options)  # the fourteenth is the list of models

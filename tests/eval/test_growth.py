@@ -14,7 +14,6 @@ import pytest
 from robustbench_tc import api, schema
 from robustbench_tc.eval import data as draw, inputs, predictions, record
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.schema import Sample
 
 from ..known import SOURCES
 from ..loopback import SERVER_ERROR, LoopbackServer, reply
@@ -202,7 +201,7 @@ def test_a_record_of_another_format_is_one_line(tmp_path: Path, evaluate: Evalua
 # --- which rows -------------------------------------------------------------------------------------------
 
 
-def many(**sizes: int) -> list[Sample]:
+def many(**sizes: int) -> list[schema.Sample]:
     """Clean rows of our sources under other ids, each with a row of CD behind it."""
     return [
         msgspec.structs.replace(

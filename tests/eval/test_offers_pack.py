@@ -1,9 +1,6 @@
-"""The packs offers and registry in a run: agents whose verdicts are known, tables and marts that tell."""
+"""The packs offers and registry in a run: what verdicts, tables and marts tell."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -11,56 +8,26 @@ import pytest
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.build import BuildSpec, prepare
-from robustbench_tc.eval.agents import AGENTS, POLICIES, AgentContext, blind, is_right, reply
+from robustbench_tc.eval.agents import POLICIES, AgentContext, blind, reply
 from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.tools import in_the_old_type, scoring_tools
-from robustbench_tc.eval.stats import packs
-from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.packs import Cell, Given, Table
+from robustbench_tc.eval.stats import intervals, packs, runs, summary
 from robustbench_tc.eval.stats.packs.offers import DESIGNS, STATED, UNSTATED, tables
-from robustbench_tc.eval.stats.runs import align, read
-from robustbench_tc.eval.stats.summary import summarise
-from robustbench_tc.schema import Call, Sample, dumps
+from robustbench_tc.schema import Call, Sample
 from robustbench_tc.sql.query import Inputs, query
 
 from .small import prediction, rows_of
 from .synthetic_runs import Verdict, clean_ids, pack_input, write_run
-from .test_agents import MODES, bench_of, verdicts
 
 CORE = (*STATED, *UNSTATED)
 SWAPS = tuple(f"{code}_swap" for code in CORE)
 OURS = (*SWAPS, *(code for codes in DESIGNS.values() for code in codes))
-FAILS = {
-    "keeps-to-the-core-offer": SWAPS,
-    "ignores-the-wish": DESIGNS["inv"],
-    "misconverts-units": DESIGNS["unit"],
-    "overlooks-what-is-missing": DESIGNS["moot"],
-}
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
     return rows_of(tmp_path_factory.mktemp("release"), (*CORE, *OURS))
-
-
-# --- agents -------------------------------------------------------------------------------------------------
-
-
-def test_an_agent_fails_in_exactly_its_rows(rows: tuple[Sample, ...], subtests: pytest.Subtests) -> None:
-    for mode, name in product(MODES, [*FAILS, "compares-bare-numbers", "oracle", *POLICIES]):
-        with subtests.test(mode=mode, name=name):
-            found = verdicts(name, rows, mode)
-            anchors = bench_of(rows).anchors
-            assert [v.correct for v in found] == [is_right(name, row, anchors[row.id]) for row in rows]
-            wrong = {row.id for row, verdict in zip(rows, found, strict=True) if not verdict.correct}
-            if name in FAILS or name == "oracle":
-                assert wrong == {row.id for row in rows if row.type_code in FAILS.get(name, ())}
-                assert {v.error_mode for v in found if not v.correct} <= {"name_bias"}
-            if name == "compares-bare-numbers":
-                units = [row.id for row in rows if row.type_code in DESIGNS["unit"]]
-                assert wrong < set(units) and Fraction(len(wrong), len(units)) == Fraction(1, 2)
 
 
 # --- tables -------------------------------------------------------------------------------------------------
@@ -72,17 +39,17 @@ def run_of(folder: Path, verdict: Verdict, samples: int = 20, repeats: int = 1, 
     return write_run(folder, verdict, asked, repeats=repeats, record=dict(record) or None)
 
 
-def table(made: Given, name: str) -> Table:
+def table(made: packs.Given, name: str) -> packs.Table:
     (found,) = (one for one in tables(made) if one.name == name)
     return found
 
 
-def by_first(found: Table) -> dict[str, dict[str, Cell]]:
+def by_first(found: packs.Table) -> dict[str, dict[str, packs.Cell]]:
     return {str(row[0]): dict(zip(found.columns, row, strict=True)) for row in found.rows}
 
 
-def value(cell: Cell) -> float:
-    assert isinstance(cell, Interval)
+def value(cell: packs.Cell) -> float:
+    assert isinstance(cell, intervals.Interval)
     assert cell.low <= cell.value <= cell.high
     return cell.value
 
@@ -110,7 +77,7 @@ def test_who_reads_the_offer_is_right_on_both_rows(tmp_path: Path, name: str) ->
     assert (line["core only"], line["swapped only"]) == (core_only, swapped_only)
     assert line["neither"] == (40 if name == "half" else 0)
     interval = line["both: reads the offer"]
-    assert isinstance(interval, Interval) and interval.n == 80
+    assert isinstance(interval, intervals.Interval) and interval.n == 80
 
 
 def test_a_type_without_its_counterpart_is_no_pair_and_repeats_are_paired_with_themselves(
@@ -179,7 +146,7 @@ def test_the_mart_counts_what_the_table_counts(tmp_path: Path, name: str) -> Non
         assert row["preference_stated"] == (row["type_code"] in STATED)
 
 
-# --- The registry pack where it is scored: every agent's verdict is known, ghosts have a mode and a table
+# --- The registry pack where it is scored: ghosts have a mode and a table
 
 
 CODES = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "registry")
@@ -197,63 +164,9 @@ def registry_rows() -> list[tuple[Sample, Sample]]:
     return [(row, clean[row.clean_id]) for row in made if isinstance(row, Sample)]
 
 
-def answered(row: Sample, clean: Sample, said: Sequence[Call] | str, mode: Mode = "prompt") -> schema.Verdict:
+def answered(row: Sample, clean: Sample, said: Sequence[Call] | str) -> schema.Verdict:
     text = said if isinstance(said, str) else render_calls(said, row.output_format)
-    native = None
-    if mode == "fc" and not isinstance(said, str):
-        text, calls = "", enumerate(said)
-        native = [{"id": str(n), "name": c.name, "arguments": dumps(c.parameters)} for n, c in calls]
-    return judge(
-        prediction(row, mode=mode, raw_output=text, tool_calls=native, finish_reason="stop"),
-        row,
-        clean,
-    )
-
-
-REGISTRY_FAILS = {
-    "calls-ghosts": set(GHOSTS),
-    "declines-ghosts": {"ghost_tool_1"},
-    "keeps-old-types": {"type_shift"},
-    "skips-prerequisites": {"prerequisite"},
-    "drowns-in-floods": {"flood_1", "flood_3", "flood_10", "flood_30"},
-    "repairs-noisy-names": {"rot_slight", "rot_medium", "rot_heavy", "rot_union"},
-}
-
-
-@pytest.mark.parametrize("mode", ["prompt", "fc"])
-@pytest.mark.parametrize("name", [*REGISTRY_FAILS, "oracle"])
-def test_an_agent_fails_on_its_rows_and_on_no_others(
-    registry_rows: list[tuple[Sample, Sample]], name: str, mode: Mode
-) -> None:
-    modes, failed = Counter[str](), Counter[str]()
-    for row, clean in registry_rows:
-        verdict = answered(row, clean, reply(name, AgentContext(row, clean, False)), mode)
-        assert verdict.correct == is_right(name, row, clean), row.id
-        if not verdict.correct:
-            failed[row.type_code] += 1
-            modes[str(verdict.error_mode)] += 1
-    there = Counter(row.type_code for row, _ in registry_rows)
-    if name == "repairs-noisy-names":  # rows whose first golden answer the noise leaves alone are right
-        touched = Counter(
-            r.type_code
-            for r, c in registry_rows
-            if r.type_code in REGISTRY_FAILS[name] and r.golden_answers != c.golden_answers
-        )
-        assert failed == touched == {"rot_slight": 11, "rot_medium": 5, "rot_heavy": 11, "rot_union": 13}
-        return
-    assert failed == {code: there[code] for code in REGISTRY_FAILS.get(name, set()) if there[code]}
-    if name == "calls-ghosts":
-        assert set(modes) == {"ghost"}
-    if name == "keeps-old-types":
-        assert set(modes) == {"wrong_parameters"}
-
-
-def test_every_agent_knows_its_verdict_on_the_packs_rows(registry_rows: list[tuple[Sample, Sample]]) -> None:
-    mine = [pair for pair in registry_rows if pair[0].type_code in CODES]
-    for name in AGENTS:
-        for row, clean in mine:
-            verdict = answered(row, clean, reply(name, AgentContext(row, clean, False)))
-            assert verdict.correct == is_right(name, row, clean), (name, row.id)
+    return judge(prediction(row, raw_output=text, finish_reason="stop"), row, clean)
 
 
 def of(
@@ -345,7 +258,7 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "run", right, [*kinds, *floods], flags=flags)
 
 
-def found(folder: Path) -> dict[str, Table]:
+def found(folder: Path) -> dict[str, packs.Table]:
     return {table.name: table for table in packs.tables(pack_input(folder))}
 
 
@@ -354,13 +267,13 @@ def test_the_tables_of_the_pack(run: Path) -> None:
     assert list(made) == ["registry_accuracy", "registry_floods", "registry_ghosts", "registry_balanced"]
     [both] = made["registry_balanced"].rows
     assert both[:3] == ("ghost_tool_3", "named_tool", "20*") and both[4:] == (0.75, 1.0, 1.0)
-    assert isinstance(both[3], Interval) and both[3].value == 0.875
+    assert isinstance(both[3], intervals.Interval) and both[3].value == 0.875
     by_type = {row[0]: row for row in made["registry_accuracy"].rows}
     accuracy = by_type["flood_3"][3]
-    assert isinstance(accuracy, Interval) and (by_type["flood_3"][2], accuracy.value) == (20, 0.8)
+    assert isinstance(accuracy, intervals.Interval) and (by_type["flood_3"][2], accuracy.value) == (20, 0.8)
     ghosts = {row[0]: row[1:] for row in made["registry_ghosts"].rows}
     shares = {
-        code: [cell.value for cell in cells[1:] if isinstance(cell, Interval)]
+        code: [cell.value for cell in cells[1:] if isinstance(cell, intervals.Interval)]
         for code, cells in ghosts.items()
     }
     assert shares == {
@@ -380,7 +293,7 @@ def test_floods_are_compared_over_the_samples_that_have_every_dose(run: Path) ->
         ("flood_3", 3, 16),
         ("flood_10", 10, 16),
     ]
-    values = [cell.value for row in registry_rows for cell in row if isinstance(cell, Interval)]
+    values = [cell.value for row in registry_rows for cell in row if isinstance(cell, intervals.Interval)]
     assert values == pytest.approx([1, 15 / 16, 12 / 16, 6 / 16])
 
 
@@ -399,8 +312,8 @@ def test_a_row_without_its_control_says_nothing(tmp_path: Path, asked: int) -> N
     kinds = [(one, code) for code in (taxonomy.CLEAN, "gold_removed") for one in CLEAN_IDS]
     kinds += [(one, "call_due") for one in CLEAN_IDS[:asked]]
     folder = write_run(tmp_path / "run", lambda clean_id, code: code == "gold_removed", kinds)
-    [outcomes] = align([read(folder)])
-    made = summarise(outcomes, allow_missing=True)
+    [outcomes] = runs.align([runs.read(folder)])
+    made = summary.summarise(outcomes, allow_missing=True)
     line = outcomes.counts()["gold_removed"]
     assert (line.correct, line.n, line.n + line.missing) == (asked, 2 * asked, 40)
     if asked:

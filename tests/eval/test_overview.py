@@ -14,10 +14,8 @@ from rich.cells import cell_len
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.report import drawings, page
-from robustbench_tc.eval.stats import compare, runs
-from robustbench_tc.eval.stats.runs import Subset, read
+from robustbench_tc.eval.stats import compare, runs, values
 from robustbench_tc.eval.stats.screen import Overview, overview
-from robustbench_tc.eval.stats.values import HEADS
 
 from ..conftest import Done
 from ..refusals import refuses
@@ -49,7 +47,12 @@ ROWS = [
 
 
 def overview_of(
-    folder: Path, rows: Iterable[Row], expected: int, *, subset: Subset = "all", allow_missing: bool = False
+    folder: Path,
+    rows: Iterable[Row],
+    expected: int,
+    *,
+    subset: runs.Subset = "all",
+    allow_missing: bool = False,
 ) -> Overview:
     """The overview of a run folder that holds these rows."""
     rows = list(rows)
@@ -251,7 +254,7 @@ def test_a_summary_is_one_screen_with_the_numbers_of_its_json(
     made = json.loads(rbtc("summary", folder, "--allow-missing", "--json").out)
     answer = made["answer"]
     assert lines[2] == answer["sentence"]
-    accuracies = {name: made["summary"]["lines"][name] for name in HEADS}
+    accuracies = {name: made["summary"]["lines"][name] for name in values.HEADS}
     shown = {line.split()[0]: line for line in lines[5:] if line.split()[0] in accuracies}
     assert shown.keys() == {name for name, one in accuracies.items() if one["n"]}
     for name, line in shown.items():
@@ -310,35 +313,25 @@ def of_core(verdict: Verdict, clean_id: str, code: str) -> bool | None:
     return code not in BEYOND and verdict(clean_id, code)
 
 
-def of_the_core(report: Any) -> Any:
-    """What a report says, without the lines of further types and the lists of single rows."""
-    found = json.loads(page.as_json(report))
-    del found["marts"]
-    for model in found["models"]:
-        model["run"] = ""
-        model["card"] = {}
-        model["packs"] = []
-        model["mean_scores"] = {}  # over all rows
-        types = (model["summary"]["types"], model["answer"]["types"], model["type_marks"])
-        for where in (*types, model["summary"]["lines"]):
-            for code in BEYOND:
-                where.pop(code, None)
-        for cells in (*model["sources"].values(), *model["source_losses"].values()):
-            for code in (*BEYOND, "extension"):
-                cells.pop(code, None)
-        model["levels"] = [line for line in model["levels"] if line["pack"] == "core"]
-        stages = model["stages"]
-        for where in (model["error_modes"], stages["n"], stages["failures"], stages["type_shifts"]):
-            for code in BEYOND:
-                where.pop(code, None)
-    return found
+LEFT_OUT = {*BEYOND, "extension", "marts", "run", "card", "packs", "mean_scores"}
+"""What a report says of further types, of all rows together and of single ones."""
+
+
+def of_the_core(said: Any) -> Any:
+    """A report's JSON without these, at any depth, and without the levels' lines of packs."""
+    if isinstance(said, dict):
+        return {name: of_the_core(one) for name, one in said.items() if name not in LEFT_OUT}
+    if isinstance(said, list):
+        of_packs = [one for one in said if isinstance(one, dict) and one.get("pack", "core") != "core"]
+        return [of_the_core(one) for one in said if one not in of_packs]
+    return said
 
 
 def test_a_report_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
     core, whole = (api.report(folders[name], baseline="a-7b") for name in ("core", "all"))
     scored = {code for code in BEYOND if taxonomy.get(code).traits.get("scored", True)}
     assert scored <= set(whole.models[0].summary.types)
-    assert of_the_core(core) == of_the_core(whole)
+    assert of_the_core(json.loads(page.as_json(core))) == of_the_core(json.loads(page.as_json(whole)))
     for draw in (drawings.losses, drawings.heatmap):
         assert draw(core.models) == draw(whole.models)
     assert drawings.stage_shifts(core.models[0]) == drawings.stage_shifts(whole.models[0])
@@ -347,14 +340,16 @@ def test_a_report_says_the_same_of_the_core(folders: dict[str, list[str]]) -> No
 
 
 def test_a_comparison_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
-    core, whole = (compare.compare_runs(*map(read, folders[name])) for name in ("core", "all"))
+    core, whole = (compare.compare_runs(*map(runs.read, folders[name])) for name in ("core", "all"))
     assert (core.verdict, core.overall, core.deltas) == (whole.verdict, whole.overall, whole.deltas)
     assert core.power == whole.power
     assert core.types == {code: one for code, one in whole.types.items() if code not in BEYOND}
 
 
 def test_a_summary_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
-    core, whole = (overview(read(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all"))
+    core, whole = (
+        overview(runs.read(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all")
+    )
     assert core.summary.values == whole.summary.values
     assert (core.summary.power, core.verified) == (whole.summary.power, whole.verified)
     for name in ("sentence", "lines", "worst", "warnings"):

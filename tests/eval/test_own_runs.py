@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.eval import inputs, scripted, wire
-from robustbench_tc.eval.prompts import TOOL_RESULT, messages
+from robustbench_tc.eval import inputs, prompts, scripted, wire
 from robustbench_tc.eval.wanted import describe, unmet
 from robustbench_tc.schema import Call, Json, Sample, Tool, Verdict
 
@@ -43,7 +42,9 @@ def careful(body: dict[str, Any]) -> Any:
     text = " ".join(str(one["content"]) for one in asked)
     results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
     results += [
-        str(one["content"]).removeprefix(TOOL_RESULT) for one in asked if TOOL_RESULT in str(one["content"])
+        str(one["content"]).removeprefix(prompts.TOOL_RESULT)
+        for one in asked
+        if prompts.TOOL_RESULT in str(one["content"])
     ]
     results = [one for one in results if "timed out" not in one]
     if "order 8" not in text:
@@ -117,9 +118,9 @@ def test_own_cases_are_asked_natively_unless_it_is_said_otherwise(bench: Path, t
 
 def test_in_prompt_mode_results_are_turns_of_the_user(bench: Path) -> None:
     rows = {row.id: row for row in inputs.load_samples(str(bench)).rows}
-    said = messages(rows["own__several.2::clean"])
+    said = prompts.messages(rows["own__several.2::clean"])
     assert [one["role"] for one in said] == ["system", "user", "assistant", "user", "assistant", "user"]
-    assert said[3]["content"] == TOOL_RESULT + '{"state":"shipped"}'
+    assert said[3]["content"] == prompts.TOOL_RESULT + '{"state":"shipped"}'
 
 
 def test_rows_of_the_benchmark_are_asked_as_before() -> None:

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from robustbench_tc.eval.parse import Parsed, around, elements, lenient, parse, python_literals
+from robustbench_tc.eval.parse import Parsed, around, cues, elements, lenient, parse, python_literals
 from robustbench_tc.eval.parse.context import ALLOWANCE, ParseContext
-from robustbench_tc.eval.parse.cues import _alternatives
 from robustbench_tc.eval.parse.python_calls import whole
-from robustbench_tc.eval.parse.python_literals import calls as short_way
 from robustbench_tc.eval.prompts.calls import FORMATS, python_calls, render_calls
 from robustbench_tc.schema import Call, dumps, loads
 
@@ -55,7 +53,7 @@ def test_every_source_reads_every_format(calls: list[Call], source: str) -> None
 @settings(max_examples=1_000)
 @given(texts.replies)
 def test_the_short_way_says_what_the_general_way_says(text: str) -> None:
-    found = short_way(text.strip())
+    found = python_literals.calls(text.strip())
     if found is not None:
         assert found == whole(text.strip(), ParseContext("bfcl_v3", ()))
 
@@ -195,4 +193,4 @@ def test_code_in_front_of_a_call_is_left_out_of_the_words_there(words: int) -> N
 
 
 def test_alternatives_in_groups_and_classes_stay_together() -> None:
-    assert _alternatives(r"(a|b)c|[|]d|\|e|((f|g)|h)|i") == ["(a|b)c", "[|]d", r"\|e", "((f|g)|h)", "i"]
+    assert cues._alternatives(r"(a|b)c|[|]d|\|e|((f|g)|h)|i") == ["(a|b)c", "[|]d", r"\|e", "((f|g)|h)", "i"]

@@ -9,14 +9,11 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.builders.sources import rlla as source
-from robustbench_tc.builders.sources.rlla import RllaRow
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, models, record, wire
+from robustbench_tc.eval import inputs, models, read_reply, record, wire
 from robustbench_tc.eval.journal import answer
 from robustbench_tc.eval.prompts import rlla
-from robustbench_tc.eval.prompts.rlla import RllaPrompts, dialogue
 from robustbench_tc.eval.prompts.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse_system
-from robustbench_tc.eval.read_reply import read
 from robustbench_tc.schema import Message, asked_hash
 
 from ..builders import rlla_rows as made
@@ -27,7 +24,7 @@ from . import small
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
-WORDS = RllaPrompts(made.HEAD, made.TAIL)
+WORDS = rlla.RllaPrompts(made.HEAD, made.TAIL)
 
 
 def training(folder: Path, *systems: str, config: str = "full") -> Path:
@@ -54,7 +51,9 @@ def test_toolrls_own_rows_are_asked_in_their_own_bytes(shared: Path) -> None:
 
     The others differ in the parameters alone: a schema does not say how upstream spelt a type.
     """
-    rows = [row for row in source.read(source.find_files(shared / "sources")) if isinstance(row, RllaRow)]
+    rows = [
+        row for row in source.read(source.find_files(shared / "sources")) if isinstance(row, source.RllaRow)
+    ]
     words = rlla.read(str(shared / "sources" / "toolrl"))
     assert {(row.registry.head, row.registry.tail) for row in rows} == {(words.head, words.tail)}
     same = 0
@@ -105,7 +104,7 @@ def test_a_dialogue_of_several_messages_is_a_record_as_in_training() -> None:
     call = json.dumps(
         {"name": "findFerryTimes", "parameters": {"harbour": "Naantali"}}, separators=(",", ":")
     )
-    text = dialogue(
+    text = rlla.dialogue(
         [
             Message("user", "Which boats leave from Naantali this fine evening?"),
             Message("assistant", f"<tool_call>\n{call}\n</tool_call>"),
@@ -132,7 +131,7 @@ def test_a_dialogue_of_several_messages_is_a_record_as_in_training() -> None:
     ids=["a result first", "results of no call", "a call that is none"],
 )
 def test_dialogues_that_training_has_not(said: list[Message], end: str) -> None:
-    text = dialogue(said)
+    text = rlla.dialogue(said)
     assert text.startswith(HISTORY) and text.endswith(end)
 
 
@@ -146,7 +145,7 @@ def test_a_reply_in_toolrls_form_is_read_alike_for_every_source() -> None:
     }
     for row in small.clean_rows():
         for text, number in texts.items():
-            found = read(
+            found = read_reply.read(
                 text, None, source=row.source, tools=[small.HEIGHT, small.MAP], model="m", mode="prompt"
             )
             assert [one.name for one in found.calls] == ["summit.height"] * number, (row.source, text)

@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 from robustbench_tc import schema
 from robustbench_tc.eval import prompts, wire
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.schema import Message, Tool
 
 from ..known import INJECTED_ERRORS, SOURCES
 from ..refusals import refuses
@@ -20,8 +19,8 @@ BY_SOURCE = {row.source: row for row in clean_rows()}
 TRANSITIONS = [row for row in rows(*INJECTED_ERRORS) if row.injected_error is not None]
 
 
-def tools(given_names: list[str]) -> tuple[Tool, ...]:
-    return tuple(Tool(name, "", {}) for name in given_names)
+def tools(given_names: list[str]) -> tuple[schema.Tool, ...]:
+    return tuple(schema.Tool(name, "", {}) for name in given_names)
 
 
 def test_the_system_message_lists_the_registry_in_order_with_duplicates(subtests: pytest.Subtests) -> None:
@@ -69,7 +68,7 @@ def test_the_form_that_the_prompt_shows_is_one_that_the_parser_reads(source: str
 
 
 def test_a_rows_own_system_turn_follows_ours_in_one_message() -> None:
-    own = Message("system", "Answer as a sailor.")
+    own = schema.Message("system", "Answer as a sailor.")
     row = BY_SOURCE["bfcl_v3"]
     sent = prompts.messages(msgspec.structs.replace(row, messages=(own, *row.messages)))
     assert [m["role"] for m in sent] == ["system", "user"]

@@ -18,10 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc import api
-from robustbench_tc.eval import inputs, predictions
-from robustbench_tc.eval.data import Selection
-from robustbench_tc.llm import Endpoint
+from robustbench_tc import api, llm
+from robustbench_tc.eval import data, inputs, predictions
 
 from ..conftest import ROOT, Rbtc
 
@@ -73,7 +71,9 @@ PATIENCE_S = 400
 
 
 @pytest.fixture(scope="module", params=["transformers", "vllm"])
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[llm.Endpoint]:
     variable, usual = PYTHONS[request.param]
     python = Path(os.environ.get(variable, usual))
     if not python.is_file():
@@ -100,21 +100,21 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
                 log = (folder / "log").read_text()
                 assert server.poll() is None and time.monotonic() < deadline, log[-2000:]
                 time.sleep(0.5)
-        yield Endpoint(given["MODEL"], f"http://127.0.0.1:{port}/v1")
+        yield llm.Endpoint(given["MODEL"], f"http://127.0.0.1:{port}/v1")
     finally:
         server.terminate()
         server.wait(30)
 
 
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
-def test_twenty_samples_go_end_to_end(served: Endpoint, release: Path, tmp_path: Path, mode: str) -> None:
+def test_twenty_samples_go_end_to_end(served: llm.Endpoint, release: Path, tmp_path: Path, mode: str) -> None:
     """Every row has its prediction, nothing failed, and replies are as long as was asked for."""
     run = api.evaluate(
         release, model=served.model, base_url=served.base_url or "", mode=mode, limit=20, max_tokens=16,
         concurrency=4, timeout_s=120, max_retries=1, probe=False, early_stop=False, share=False,
         out=tmp_path / "run",
     )  # fmt: skip
-    rows = inputs.load_samples(str(release)).select(Selection(limit=20))
+    rows = inputs.load_samples(str(release)).select(data.Selection(limit=20))
     found = predictions.read(run.folder.answers_path)
     assert [one.id for one in found] == [row.id for row in rows]
     assert [one.error for one in found if one.status != "ok"] == []
@@ -123,7 +123,7 @@ def test_twenty_samples_go_end_to_end(served: Endpoint, release: Path, tmp_path:
 
 
 def test_the_probe_prints_what_this_server_does(
-    served: Endpoint, rbtc: Rbtc, capfd: pytest.CaptureFixture[str]
+    served: llm.Endpoint, rbtc: Rbtc, capfd: pytest.CaptureFixture[str]
 ) -> None:
     done = rbtc("probe", served.model, "--base-url", served.base_url, "--json")
     found = {one["check"]: one for one in json.loads(done.out)["findings"]}

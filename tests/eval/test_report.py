@@ -15,11 +15,8 @@ import pytest
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import content, drawings, page
-from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
-from robustbench_tc.eval.stats.caveats import Beside
-from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.io.numbers import number, typeset
-from robustbench_tc.io.templates import plain
+from robustbench_tc.eval.stats import breakdown, caveats, intervals
+from robustbench_tc.io import numbers, templates
 
 from ..conftest import Rbtc
 from ..pages import Page
@@ -125,7 +122,7 @@ def test_the_paper_stands_apart_unranked_and_unmarked(report: content.Report, sh
     for row in paper.table2():
         found = values[row.model, row.metric]
         assert found is not None and f"{found.value:.3f}" == f"{row.value:.3f}"
-        assert typeset(number(found.value)) in shown
+        assert numbers.typeset(numbers.number(found.value)) in shown
 
 
 def test_every_value_carries_its_n(report: content.Report) -> None:
@@ -143,7 +140,9 @@ def test_every_value_carries_its_n(report: content.Report) -> None:
 
 def test_replies_that_are_read_with_care_are_counted_and_left_out(report: content.Report) -> None:
     first = report.models[0]
-    flags = dict.fromkeys(READ_WITH_CARE, Flagged()) | {"call_beside_refusal": Flagged((1, 2), (3, 5))}
+    flags = dict.fromkeys(breakdown.READ_WITH_CARE, breakdown.Flagged()) | {
+        "call_beside_refusal": breakdown.Flagged((1, 2), (3, 5))
+    }
     made = msgspec.structs.replace(report, models=(msgspec.structs.replace(first, flags=flags),))
     clean = first.summary.lines["clean"]
     shown = page.html(made)
@@ -154,7 +153,9 @@ def test_replies_that_are_read_with_care_are_counted_and_left_out(report: conten
 
 def test_all_rows_and_the_verified_ones_stand_side_by_side(report: content.Report) -> None:
     first = report.models[0]
-    verified = first.verified | {"perturbed": Beside(correct=3, n=5, accuracy=0.6, left_out=4, best=0.5556)}
+    verified = first.verified | {
+        "perturbed": caveats.Beside(correct=3, n=5, accuracy=0.6, left_out=4, best=0.5556)
+    }
     made = msgspec.structs.replace(report, models=(msgspec.structs.replace(first, verified=verified),))
     every = first.summary.lines["perturbed"].accuracy
     assert every is not None and first.verified["perturbed"].best == 1.0  # these runs have no flag
@@ -241,7 +242,7 @@ def test_latex_tables_hold_the_values_and_no_name_breaks_them(report: content.Re
     heads = [8] * (1 + len(report.models)) + [1 + len(report.models)] * (1 + len(taxonomy.codes()))
     assert columns == heads
     lost = report.models[1].summary.types["CD"]
-    assert lost.delta_matched is not None and number(lost.delta_matched.value, sign=True) in text
+    assert lost.delta_matched is not None and numbers.number(lost.delta_matched.value, sign=True) in text
     assert page.latex_text("a_b%$&#{}~^\\\n\x00") == (
         r"a\_b\%\$\&\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
     )
@@ -255,15 +256,16 @@ def test_the_page_and_the_markdown_lead_with_the_answer_of_every_model(
     first = html.unescape(shown.partition('<section id="losses">')[0])
     for model in report.models:
         assert model.answer is not None and model.answer.sentence in first
-        assert plain(model.answer.sentence) in lead and model.answer.sentence not in rest
+        assert templates.plain(model.answer.sentence) in lead and model.answer.sentence not in rest
         for name, one in model.answer.lines.items():
             drop, low, high = (
-                typeset(number(100 * x, 1)) for x in (one.drop.value, one.drop.low, one.drop.high)
+                numbers.typeset(numbers.number(100 * x, 1))
+                for x in (one.drop.value, one.drop.low, one.drop.high)
             )
             assert f"<td>{drop}<small>{low} to {high}</small></td>" in first
             assert f"| {name} | {one.cases} |" in lead and f"| {drop} | {low} to {high} |" in lead
         for line in model.answer.warnings:
-            assert line in first and plain(line) in lead
+            assert line in first and templates.plain(line) in lead
 
 
 def test_the_drops_of_the_paper_stand_as_printed_and_its_ranks_agree(report: content.Report) -> None:
@@ -364,4 +366,4 @@ def test_bad_input_is_one_line(rbtc: Rbtc, folders: list[str], arguments: list[s
 
 
 def test_an_interval_is_named_by_its_half_width() -> None:
-    assert Interval(0.5, 0.4, 0.62, 10).half_width == pytest.approx(0.11)
+    assert intervals.Interval(0.5, 0.4, 0.62, 10).half_width == pytest.approx(0.11)

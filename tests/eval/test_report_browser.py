@@ -10,9 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from robustbench_tc import api, taxonomy
+from robustbench_tc import api, schema, taxonomy
 from robustbench_tc.io.numbers import number, typeset
-from robustbench_tc.schema import Sample
 
 from ..browsing import VIEWS, Watched, readable
 from . import small
@@ -32,12 +31,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("report")
     release = small.write(root / "release", small.rows())
 
-    def good(row: Sample) -> Mapping[str, Any]:
+    def good(row: schema.Sample) -> Mapping[str, Any]:
         wrong = row.type_code == "CD" or row.source == "tooleyes"
         call = '[summit.height(mountain="Galdhoppen")]' if row.source == "bfcl_v3" else "no call"
         return {"raw_output": "I cannot do this." if wrong else call, "finish_reason": "stop"}
 
-    def bad(row: Sample) -> Mapping[str, Any]:
+    def bad(row: schema.Sample) -> Mapping[str, Any]:
         return {"raw_output": HOSTILE[len(row.id) % 3], "finish_reason": "length"}
 
     runs = [

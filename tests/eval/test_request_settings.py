@@ -10,15 +10,12 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import models, record, request_settings
-from robustbench_tc.eval.request_settings import RequestOptions, RequestSettings, settle
-from robustbench_tc.eval.vllm import check_takes
+from robustbench_tc.eval import models, request_settings, vllm
 from robustbench_tc.llm.store import Store
 
 from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
 from ..refusals import refuses
-from . import small
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
@@ -116,28 +113,11 @@ def test_cost_and_the_value_of_a_header_are_no_part_of_the_identity(
     assert one != two
 
 
-def test_runs_of_before_go_on() -> None:
-    """Keys of journals that were written before there were these settings."""
+def test_what_is_asked_for_where_nobody_says_otherwise() -> None:
     plain = {"temperature": 0.0, "max_tokens": 1024}
-    thinking = plain | {"chat_template_kwargs": {"enable_thinking": False}, "seed": 3}
-
-    def settings(decoding: dict[str, Any], **more: Any) -> record.Settings:
-        return small.settings(decoding=decoding, prompt_version="1-x", **more)
-
-    assert settings(plain).key("a", 0, 1) == "45fdefaeaca58dca4284e8d45e131df8"
-    assert settings(thinking).key("a", 1, 2) == "fd341086b03d131df8effedb892b1b7b"
-    keys = {
-        settings(plain, **more).key("a", 0, 1)
-        for more in ({}, {"system": "s"}, {"headers": ("x",)}, {"system": "s", "headers": ("x",)})
-    }
-    assert len(keys) == 4
-    nested = ({"x": {"a": 1, "b": 2}}, {"x": {"b": 2, "a": 1}})
-    assert len({settings(one).key("a", 0, 1) for one in nested}) == 1
-    assert settle(None, RequestOptions()).decoding == plain
-    qwen = models.find("qwen3-8b")
-    assert settle(qwen, RequestOptions()).decoding == plain | {
-        "chat_template_kwargs": {"enable_thinking": False}
-    }
+    assert request_settings.settle(None, request_settings.RequestOptions()).decoding == plain
+    found = request_settings.settle(models.find("qwen3-8b"), request_settings.RequestOptions()).decoding
+    assert found == plain | {"chat_template_kwargs": {"enable_thinking": False}}
 
 
 def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(
@@ -378,7 +358,9 @@ def test_the_settings_from_python(release: Path, tmp_path: Path, server: Loopbac
     assert done.folder.record.settings.headers == ("x-token",)
     with pytest.raises(TypeError, match="unexpected keyword argument 'topp'"):
         api.evaluate(release, model="m", topp=1)  # type: ignore[call-arg]
-    assert SECRET not in repr(settle(None, RequestOptions(headers={"X-Token": SECRET})))
+    assert SECRET not in repr(
+        request_settings.settle(None, request_settings.RequestOptions(headers={"X-Token": SECRET}))
+    )
 
 
 def test_what_json_cannot_hold_is_refused() -> None:
@@ -390,12 +372,16 @@ def test_what_json_cannot_hold_is_refused() -> None:
 
 
 def test_vllm_in_this_process_takes_what_it_has_a_place_for() -> None:
-    check_takes(settle(None, RequestOptions(top_k=3, stop="x", extra_body={"min_p": 0.1}, logprobs=True)))
+    vllm.check_takes(
+        request_settings.settle(
+            None, request_settings.RequestOptions(top_k=3, stop="x", extra_body={"min_p": 0.1}, logprobs=True)
+        )
+    )
     for options, line in (
         ({"headers": {"X-A": "b"}}, "--header: vLLM in this process is asked without HTTP"),
         ({"reasoning_effort": "low"}, "--chat-template-arg reasoning_effort="),
         ({"extra_body": {"tool_choice": "auto"}}, "vLLM in this process takes no tool_choice"),
     ):
         with pytest.raises(UserError, match=line):
-            check_takes(settle(None, RequestOptions(**options)))
-    assert RequestSettings(decoding={}).header_digests == {}
+            vllm.check_takes(request_settings.settle(None, request_settings.RequestOptions(**options)))
+    assert request_settings.RequestSettings(decoding={}).header_digests == {}

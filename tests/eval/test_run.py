@@ -6,15 +6,10 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc import llm, schema
+from robustbench_tc.eval import inputs, predictions, prompts, record, request_settings, session, who
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.record import RunFolder, Settings
-from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.run import Progress
-from robustbench_tc.eval.who import Effort, endpoint
-from robustbench_tc.llm import Endpoint
-from robustbench_tc.schema import Prediction, Sample
 
 from ..loopback import (
     BAD_TOOL_NAME,
@@ -38,22 +33,22 @@ Handler = Callable[[Body], Any]
 DECODING = {"temperature": 0.5, "max_tokens": 64}
 
 
-def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
+def settings(dataset: inputs.Dataset, **changes: Any) -> record.Settings:
     plain = {"fingerprint": dataset.fingerprint(), "model": "tiny", "decoding": DECODING}
     return small.settings(**(plain | {"prompt_version": prompts.prompt_version()} | changes))
 
 
 def evaluate(
-    folder: Path, rows: list[Sample], server: LoopbackServer, *, max_retries: int = 1, **changes: Any
-) -> tuple[RunFolder, list[Prediction], Progress]:
+    folder: Path, rows: list[schema.Sample], server: LoopbackServer, *, max_retries: int = 1, **changes: Any
+) -> tuple[record.RunFolder, list[schema.Prediction], Progress]:
     """One session over the rows; the predictions as they lie on disk."""
     dataset = inputs.Dataset(name="made", rows=tuple(rows))
     made = settings(dataset, **changes)
     run = record.start(folder, dataset, made, len(rows) * made.repeat)
     # Nothing here hangs: a busy machine must not look like a dead server.
-    effort = Effort(concurrency=8, timeout_s=60.0, max_retries=max_retries)
-    asked = RequestSettings(decoding=made.decoding)
-    opened = endpoint([Endpoint("tiny", server.url)], asked, effort, backoff_s=0.01)
+    effort = who.Effort(concurrency=8, timeout_s=60.0, max_retries=max_retries)
+    asked = request_settings.RequestSettings(decoding=made.decoding)
+    opened = who.endpoint([llm.Endpoint("tiny", server.url)], asked, effort, backoff_s=0.01)
     state = session.run(run, dataset, opened)
     return run, predictions.read(run.answers_path), state
 
@@ -305,20 +300,19 @@ def test_keys_differ_with_everything_that_an_answer_depends_on() -> None:
         settings(dataset, mode="fc").key("a", 0, 1),
         settings(dataset, decoding={}).key("a", 0, 1),
         settings(dataset, prompt_version="x").key("a", 0, 1),
+        settings(dataset, system="s").key("a", 0, 1),
+        settings(dataset, headers=("x",)).key("a", 0, 1),
+        settings(dataset, system="s", headers=("x",)).key("a", 0, 1),
     }
-    assert len(keys) == 8
+    assert len(keys) == 11
+    nested = ({"x": {"a": 1, "b": 2}}, {"x": {"b": 2, "a": 1}})
+    assert len({settings(dataset, decoding=one).key("a", 0, 1) for one in nested}) == 1
 
 
 def test_an_endpoint_that_takes_no_tools_is_found_out(tmp_path: Path, serve: Any) -> None:
     server = serve(lambda body: BAD_TOOL_NAME)
     refuses(r"refuses every registry .* --mode prompt", evaluate, tmp_path / "run", ALL, server, mode="fc")
     assert server.count < len(ALL)
-
-
-def test_two_processes_cannot_write_one_run(tmp_path: Path, serve: Any) -> None:
-    run, _, _ = evaluate(tmp_path / "run", STATIC[:2], serve(called))
-    with run.journal(), pytest.raises(UserError, match="being written by another process"):
-        evaluate(tmp_path / "run", STATIC[:2], serve(called))
 
 
 @pytest.mark.parametrize("arguments", ['{"order_id": 10', "", '"{\\"order_id\\": 1042}"', "[1042]"])

@@ -2,10 +2,6 @@
 
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +11,7 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.eval import inputs, predictions, record
 
+from ..commands import journaled, running
 from ..loopback import HTML, SERVER_ERROR, Fault, LoopbackServer, rate_limit, reply
 from . import small
 
@@ -34,43 +31,24 @@ def unreliable(seed: int) -> Any:
     return handler
 
 
-def lines(journal: Path) -> int:
-    return journal.read_bytes().count(b"\n") if journal.is_file() else 0
-
-
 def killed_and_finished(
     release: Path, out: Path, rows: int, mode: str, *, kills: int, concurrency: int, patience_s: float
 ) -> None:
+    said = out.with_name("said")
     with LoopbackServer(unreliable(7), delay_s=0.02) as server:
-        command = [
-            sys.executable,
-            "-c",
-            "from robustbench_tc.cli import main; main()",
-            "eval",
-            str(release),
-            "--no-probe",
-        ]
-        options = {"--model": "tiny", "--base-url": server.url, "--mode": mode, "--out": str(out)}
-        options |= {"--timeout": "0.5", "--max-retries": "5", "--concurrency": str(concurrency)}
-        command += [word for pair in options.items() for word in pair] + ["--no-score"]
-
-        def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
+        words = (
+            "eval", release, "--no-probe", "--no-score", "--model", "tiny", "--base-url", server.url,
+            "--mode", mode, "--timeout", 0.5, "--max-retries", 5, "--concurrency", concurrency, "--out", out,
+        )  # fmt: skip
         for number in range(1, kills + 1):
-            run = start()
-            deadline = time.monotonic() + patience_s
-            while lines(out / "journal.jsonl") < rows * number // (kills + 1):
-                assert run.poll() is None, run.stderr and run.stderr.read().decode()
-                assert time.monotonic() < deadline
-                time.sleep(0.005)
-            run.send_signal(signal.SIGKILL)
-            run.wait()
+            enough = rows * number // (kills + 1)
+            with running(said, *words) as run:
+                run.until(lambda enough=enough: journaled(out) >= enough, patience_s)  # type: ignore[misc]
+                run.kill()
         for _ in range(3):  # what failed for good is asked again by the next session
-            run = start()
-            _, said = run.communicate(timeout=patience_s)
-            assert run.returncode == 0, said.decode()
-            if b"request_error" not in said:
+            with running(said, *words) as run:
+                failed = "request_error" in run.end(patience_s)
+            if not failed:
                 break
 
     dataset = inputs.load_samples(str(release))

@@ -1,4 +1,7 @@
-"""One run, every door: summary, report, comparison, marts and board show the same numbers."""
+"""One run, every door: summary, report and comparison show the same numbers.
+
+Marts: tests/sql/test_sql_agrees.py. The board: tests/eval/leaderboard/test_same_figures.py.
+"""
 
 import csv
 import io
@@ -10,15 +13,10 @@ from typing import Any
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.leaderboard import checker, site
-from robustbench_tc.eval.leaderboard.entry import Status
-from robustbench_tc.eval.stats import runs
-from robustbench_tc.eval.stats.summary import summarise
-from robustbench_tc.eval.stats.values import HEADS, METRICS
-from robustbench_tc.io.numbers import number, signed, typeset
+from robustbench_tc.eval.stats import values
+from robustbench_tc.io.numbers import number, typeset
 
 from ..conftest import Done, Rbtc
-from .leaderboard.made import entry
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
 
@@ -57,7 +55,7 @@ def test_values_are_the_same_to_the_last_bit(
     wanted = metrics(summary)
     lines = summary["summary"]["lines"]
     types = {code: lines[code] for code in taxonomy.codes()}
-    assert wanted.keys() == set(METRICS) and types.keys() == summary["summary"]["types"].keys()
+    assert wanted.keys() == set(values.METRICS) and types.keys() == summary["summary"]["types"].keys()
 
     report = said(rbtc("report", run, other, "--json"))
     [model] = [one for one in report["models"] if one["model"] == "weak-3b"]
@@ -70,14 +68,8 @@ def test_values_are_the_same_to_the_last_bit(
             assert row[kind]["value"] == line[kind], (code, kind)
         assert (row["flips"]["lost"], row["flips"]["gained"]) == (line["lost"], line["gained"])
 
-    [table2] = said(rbtc("sql", "table2", "--run", run, "--json"))
-    assert {name: table2[name] for name in METRICS if name in table2}.items() <= wanted.items()
-    for row in said(rbtc("sql", "deltas", "--run", run, "--json")):
-        line = lines[row["type_code"] or row["component"]]
-        assert {kind: row[kind] for kind in ("accuracy", "delta", "delta_matched")}.items() <= line.items()
-
     compared = said(rbtc("compare", run, other, "--json"))
-    for name in HEADS:
+    for name in values.HEADS:
         of = wanted[name if name in wanted else f"accuracy_{name}"]
         assert compared["overall"][name]["a"] == of
     assert {name: delta["a"] for name, delta in compared["deltas"].items()} == {
@@ -123,18 +115,10 @@ def test_printed_digits_are_the_same(
     }
     assert found == wanted
 
-    [outcomes] = runs.align([runs.read(run)])
-    one = entry(1, core=checker._figures(summarise(outcomes)))
-    site.build([one], Status(dataset="made@1"), tmp_path / "site", repository=None)
-    [page] = (tmp_path / "site").rglob(f"{one.run.rpartition('/')[2]}.html")
-    shown_there = page.read_text()
-    for name, value in wanted.items():
-        assert typeset(signed(value) if name.startswith("delta") else number(value)) in shown_there, name
-
     shown = rbtc("sql", "table2", "--run", run).out
     for name in table2:
         assert cells(shown, name) == [number(wanted[name])]
     compared = rbtc("compare", run, other).out
-    for name in HEADS:
+    for name in values.HEADS:
         value = wanted[name if name in wanted else f"accuracy_{name}"]
         assert number(value) in compared

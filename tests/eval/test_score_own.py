@@ -1,6 +1,7 @@
 """The scorer of own tools and cases, and what is said of answers that it finds wrong."""
 
 import itertools
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,10 @@ from hypothesis import given, strategies as st
 from robustbench_tc import sources
 from robustbench_tc.eval.agents import AGENTS, AgentContext, is_right, reply
 from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.eval.score import SCORERS, has_to_ask, judge
+from robustbench_tc.eval.score import SCORERS, has_to_ask, judge, matching, result
+from robustbench_tc.eval.score.answers import answered, stands_in
 from robustbench_tc.eval.score.category import Category, read_category
 from robustbench_tc.eval.score.golden import concrete
-from robustbench_tc.eval.score.matching import all_matched
-from robustbench_tc.eval.score.result import Score
 from robustbench_tc.eval.stats.failures import REASONS
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Message, Sample, Tool, Verdict
 
@@ -50,7 +50,7 @@ def gold(name: str, /, **expected: Json) -> Call:
     return Call(name, {key: [value] for key, value in expected.items()})
 
 
-def scored(calls: Sequence[Call], *answers: GoldenAnswer, category: str = CLEAN) -> Score:
+def scored(calls: Sequence[Call], *answers: GoldenAnswer, category: str = CLEAN) -> result.Score:
     return SCORERS["own"](calls, category, answers, (REFUND, FIND, OTHER_FIND))
 
 
@@ -104,14 +104,14 @@ def test_parallel_calls_have_no_order_unless_the_case_says_so() -> None:
 def test_a_case_may_expect_more_calls_than_python_has_frames() -> None:
     several = 1_500
     fits = [[at, at + 1] for at in range(several - 1)]
-    assert all_matched([*fits, [0]])
-    assert not all_matched([*fits, [0], [0]])
+    assert matching.all_matched([*fits, [0]])
+    assert not matching.all_matched([*fits, [0], [0]])
 
 
 @given(st.lists(st.lists(st.integers(0, 4), unique=True), max_size=5))
 def test_calls_are_paired_off_wherever_they_can_be(fits: list[list[int]]) -> None:
     ways = itertools.product(*fits)
-    assert all_matched(fits) == any(len(set(way)) == len(way) for way in ways)
+    assert matching.all_matched(fits) == any(len(set(way)) == len(way) for way in ways)
 
 
 def test_one_acceptable_answer_is_enough() -> None:
@@ -263,3 +263,81 @@ def test_golden_answers_become_calls_that_are_right() -> None:
         for golden in filter(None, sample.golden_answers):
             calls = concrete(golden, sample.tools, source=sample.source)
             assert scored(calls, golden, category=sample.category).correct
+
+
+# --- Whether a reply answers what the user asked, in whatever form a person would take ----------------
+
+
+SLOTS = json.dumps([{"start": "09:00", "end": "15:00"}, {"start": "16:30", "end": "17:00"}])
+ORDERS = json.dumps(
+    [
+        {"order_id": "O-1", "products": ["Floor lamp"], "total": 80},
+        {"order_id": "O-2", "products": ["Cotton blanket"], "total": 140},
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("You are both free from 9 am to 3 p.m.", True),
+        ("09:00-15:00", True),
+        ("From 9:00 until 3:00 PM.", True),
+        ("From 9 pm to 3 am.", False),
+        ("From 09:00.", False),
+        ("From 09:00 to 15:00, and again at half past: 16:30.", False),
+        ("16:30 to 17:00", False),
+        ("", False),
+    ],
+)
+def test_times_of_day(reply: str, right: bool) -> None:
+    assert answered(reply, [{"start": ["09:00"], "end": ["15:00"]}], [SLOTS], "before 16:00") is right
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("O-1 is still open.", True),
+        ("Your floor lamp order is open.", True),
+        ("Floor lamps, for 80 euros.", True),
+        ("O-1, and O-2 was delivered.", False),
+        ("The floor lamp; the cotton blanket has come.", False),
+        ("O-11 is open.", False),
+        (ORDERS, False),
+        ('It is {"order_id": "O-1", "products": ["Floor lamp"],\n "total": 80}.', False),
+    ],
+)
+def test_one_record_among_others(reply: str, right: bool) -> None:
+    answers = [{"order_id": ["O-1"]}, {"products": ["Floor lamp"]}]
+    assert answered(reply, answers, [ORDERS], "") is right
+
+
+def test_what_the_user_said_does_not_count_against_a_reply() -> None:
+    assert answered("Not O-2: O-1.", [{"order_id": ["O-1"]}], [ORDERS], "Is it O-2?")
+    assert not answered("Not O-2: O-1.", [{"order_id": ["O-1"]}], [ORDERS], "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "there"),
+    [
+        (60, "€60.00", True),
+        (60, "60,000", False),
+        (1200, "1,200 euros", True),
+        (12.346, "about 12.35", True),
+        (12.346, "about 12", False),
+        (60, "O-60", False),
+        (60, "160 or 6.0", False),
+        ("2026-05-08", "on Friday, May 8th", True),
+        ("2026-05-08", "8 May 2026", True),
+        ("2026-05-08", "18 May", False),
+    ],
+)
+def test_numbers_and_dates(value: Any, text: str, there: bool) -> None:
+    assert stands_in(value, text) is there
+
+
+@given(
+    st.integers(0, 10**6) | st.text("abc ", min_size=1).filter(str.strip), st.sampled_from(("", " x", "."))
+)
+def test_a_value_stands_in_itself(value: Any, rest: str) -> None:
+    assert stands_in(value, f"It is {value}{rest}")

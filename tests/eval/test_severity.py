@@ -1,4 +1,4 @@
-"""Doses and interactions of runs whose answers are known, and the agents that have them."""
+"""Doses and interactions of runs whose answers are known, and the agents of the interactions."""
 
 import math
 import re
@@ -9,20 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robustbench_tc import api, taxonomy
-from robustbench_tc.builders.build import select_types
+from robustbench_tc import api, schema, taxonomy
 from robustbench_tc.eval.agents import is_right
 from robustbench_tc.eval.agents.astray import TOGETHER, sample_class
-from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.report import page
-from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.packs.mixed import Interaction, interactions
-from robustbench_tc.eval.stats.packs.severity import Series, page_p, series, weights
-from robustbench_tc.eval.stats.runs import align, read
+from robustbench_tc.eval.stats import intervals, runs
+from robustbench_tc.eval.stats.packs import mixed, severity
 from robustbench_tc.io import numbers
-from robustbench_tc.schema import Sample
 
-from .small import rows_of
 from .synthetic_runs import Verdict, clean_ids, write_run
 from .test_agents import verdicts
 
@@ -30,12 +24,12 @@ TYPOS = ("typos_1", "typos_2", "typos_3")
 IDS = clean_ids()[:60]
 
 
-def found(folder: Path, verdict: Verdict, lacking: int = 0, repeats: int = 1) -> Series:
+def found(folder: Path, verdict: Verdict, lacking: int = 0, repeats: int = 1) -> severity.Series:
     """The series of a run over 60 samples, of which the first `lacking` have no row of the strongest dose."""
     rows = [(one, code) for one in IDS for code in ("clean", *TYPOS)]
     rows = [one for one in rows if one[1] != "typos_3" or one[0] not in IDS[:lacking]]
-    (outcomes,) = align([read(write_run(folder / "run", verdict, rows, repeats=repeats))])
-    (one,) = series(outcomes, outcomes.usable())
+    (outcomes,) = runs.align([runs.read(write_run(folder / "run", verdict, rows, repeats=repeats))])
+    (one,) = severity.series(outcomes, outcomes.usable())
     return one
 
 
@@ -87,42 +81,19 @@ def test_pages_p_is_that_of_every_order_of_every_sample(seed: int) -> None:
         [2 * sum(a > b for b in line) + sum(a == b for b in line) + 1 for a in line]
         for line in right.tolist()
     ]
-    rising = weights(k).tolist()
+    rising = severity.weights(k).tolist()
     observed = abs(sum(w * r for line in ranks for w, r in zip(rising, line, strict=True)))
     orders = [
         [sum(w * r for w, r in zip(rising, o, strict=True)) for o in permutations(line)] for line in ranks
     ]
     reached = sum(abs(sum(one)) >= observed for one in product(*orders))
-    assert page_p(right) == pytest.approx(reached / math.factorial(k) ** rows)
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    """Clean rows and those of the pack, over the starter samples."""
-    return rows_of(tmp_path_factory.mktemp("severity"), select_types(["severity"]))
-
-
-FAILS = {
-    "stumbles-at-three-slips": {"typos_2", "typos_3"},
-    "ignores-small-savings": {"factor_1_5"},
-    "needs-three-letters": {"abbreviated_1"},
-    "oracle": set[str](),
-}
-
-
-@pytest.mark.parametrize("name", FAILS)
-@pytest.mark.parametrize("mode", ["prompt", "fc"])
-def test_an_agent_fails_on_exactly_its_rows(built: tuple[Sample, ...], name: str, mode: Mode) -> None:
-    """What the scorers say of its replies, not what is said of the agent."""
-    said = verdicts(name, built, mode)
-    wrong = {row.id for row, verdict in zip(built, said, strict=True) if not verdict.correct}
-    assert wrong == {row.id for row in built if row.type_code in FAILS[name]}
+    assert severity.page_p(right) == pytest.approx(reached / math.factorial(k) ** rows)
 
 
 def test_one_dose_alone_is_not_a_series(tmp_path: Path) -> None:
     rows = [(one, code) for one in IDS for code in ("clean", "typos_1")]
-    (outcomes,) = align([read(write_run(tmp_path / "run", lambda one, code: True, rows))])
-    assert series(outcomes, outcomes.usable()) == ()
+    (outcomes,) = runs.align([runs.read(write_run(tmp_path / "run", lambda one, code: True, rows))])
+    assert severity.series(outcomes, outcomes.usable()) == ()
 
 
 def test_doses_and_trends_are_in_the_report(tmp_path: Path) -> None:
@@ -132,9 +103,9 @@ def test_doses_and_trends_are_in_the_report(tmp_path: Path) -> None:
     doses, trends = report.models[0].packs[:2]
     assert (doses.name, trends.name) == ("severity_doses", "severity_trends")
     assert [row[2] for row in doses.rows] == list(TYPOS)
-    assert [row[4].value for row in doses.rows if isinstance(row[4], Interval)] == [0.75, 0.5, 0.25]
+    assert [row[4].value for row in doses.rows if isinstance(row[4], intervals.Interval)] == [0.75, 0.5, 0.25]
     slope = trends.rows[0][3]
-    assert isinstance(slope, Interval) and slope.value == pytest.approx(-0.25)
+    assert isinstance(slope, intervals.Interval) and slope.value == pytest.approx(-0.25)
     # rows of 0, 0, 0 and of 1, 1, 1 have no trend; each of the 15 with 1, 0, 0 and with 1, 1, 0 is at its end
     assert trends.rows[0][1:3] == (3, 60) and trends.rows[0][5] == numbers.p_value(2 * (1 / 3) ** 30)
     shown = page.html(report)
@@ -166,9 +137,9 @@ def rows(codes: Iterable[str] = (*DESIGN, *MIXED)) -> list[tuple[str, str]]:
 
 def interactions_of(
     folder: Path, verdict: Verdict, asked: list[tuple[str, str]], repeats: int = 1
-) -> dict[str, Interaction]:
-    (outcomes,) = align([read(write_run(folder / "run", verdict, asked, repeats=repeats))])
-    return {one.code: one for one in interactions(outcomes, outcomes.usable())}
+) -> dict[str, mixed.Interaction]:
+    (outcomes,) = runs.align([runs.read(write_run(folder / "run", verdict, asked, repeats=repeats))])
+    return {one.code: one for one in mixed.interactions(outcomes, outcomes.usable())}
 
 
 def weak(clean_id: str, code: str, together: bool) -> bool:
@@ -222,7 +193,7 @@ def test_interactions_and_cells_are_in_the_report(tmp_path: Path) -> None:
     shown = tables["mixed_interactions"]
     assert shown.rows[0][0] == "realistic_typos + same_name_D"
     value = shown.rows[0][6]
-    assert isinstance(value, Interval) and value.value == 8 / 48
+    assert isinstance(value, intervals.Interval) and value.value == 8 / 48
     cells = tables["mixed_cells"]
     assert len(cells.rows) == 16 and [row[1] for row in cells.rows] == [48] * 16
     assert "Interactions of perturbations" in page.html(report)
@@ -232,7 +203,7 @@ def test_interactions_and_cells_are_in_the_report(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def factorial(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
+def factorial(tmp_path_factory: pytest.TempPathFactory) -> list[schema.Sample]:
     """The factorial design over the starter samples."""
     from robustbench_tc.eval.inputs import load_samples as load
 
@@ -245,7 +216,7 @@ def factorial(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
     ("name", "together"), [("additive-weakness", False), ("super-additive-weakness", True)]
 )
 def test_the_agents_interactions_are_what_they_are_made_to_be(
-    factorial: list[Sample], tmp_path: Path, name: str, together: bool
+    factorial: list[schema.Sample], tmp_path: Path, name: str, together: bool
 ) -> None:
     clean = {row.clean_id: row for row in factorial if row.type_code == "clean"}
     right = {(row.clean_id, row.type_code): is_right(name, row, clean[row.clean_id]) for row in factorial}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api, schema
-from robustbench_tc.schema import Json
 
 from ..loopback import SERVER_ERROR, LoopbackServer, reply
 from . import small
@@ -17,7 +16,7 @@ from . import small
 ROWS = small.rows()
 
 
-def lines(run: Path) -> list[dict[str, Json]]:
+def lines(run: Path) -> list[dict[str, schema.Json]]:
     return [schema.loads(line) for line in (run / "journal.jsonl").read_bytes().splitlines()]
 
 
@@ -56,7 +55,7 @@ def test_equal_requests_have_one_answer_and_every_row_its_line(
     assert set(bodies(server).values()) == {1}
     first = [one["id"] for one in found if one["number"] == 1]
     assert sorted(map(str, first)) == sorted(row.id for row in ROWS)
-    said: dict[Json, set[str]] = {}
+    said: dict[schema.Json, set[str]] = {}
     for one in found:
         said.setdefault(one["request"], set()).add(schema.dumps([one.get("text"), one.get("tool_calls")]))
     assert {len(answers) for answers in said.values()} == {1}

@@ -12,12 +12,10 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats as scipy_stats
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats import runs, significance, stages
+from robustbench_tc.eval.stats import intervals, runs, significance, stages
 from robustbench_tc.eval.stats.evidence import Answer, answer
-from robustbench_tc.eval.stats.intervals import clopper_pearson
 from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.paired import reasked
-from robustbench_tc.eval.stats.runs import Run, align, read
 from robustbench_tc.eval.stats.significance import (
     SIGNS,
     Loss,
@@ -208,7 +206,7 @@ def _tail(k: int, n: int, p: float) -> float:
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_an_exact_interval_ends_where_either_tail_is_a_fortieth(counts: tuple[int, int]) -> None:
     k, n = counts
-    low, high = clopper_pearson(k, n)
+    low, high = intervals.clopper_pearson(k, n)
     assert 0 <= low <= k / n <= high <= 1
     if k:
         assert _tail(k, n, low) == pytest.approx(0.025, rel=1e-6)
@@ -255,13 +253,13 @@ def test_the_order_of_rows_does_not_matter(pairs: list[tuple[int, bool]]) -> Non
 SIZES = {"bfcl_v3": 12, "toolalpaca": 9}
 
 
-def of_sample(run: Run) -> dict[str, str]:
+def of_sample(run: runs.Run) -> dict[str, str]:
     return dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
 
 
-def made(folder: Path, verdict: Verdict, **fields: object) -> tuple[Run, Outcomes]:
+def made(folder: Path, verdict: Verdict, **fields: object) -> tuple[runs.Run, Outcomes]:
     rows = pairs(clean_ids(SIZES))
-    run = read(write_run(folder, verdict, rows, **fields))  # type: ignore[arg-type]
+    run = runs.read(write_run(folder, verdict, rows, **fields))  # type: ignore[arg-type]
     return run, counted(run)
 
 
@@ -310,9 +308,9 @@ def test_a_cell_with_a_missing_row_is_left_out_unless_that_is_allowed(tmp_path: 
 
 
 def test_samples_that_no_run_answered_belong_to_the_source_of_their_id(tmp_path: Path) -> None:
-    run = read(write_run(tmp_path / "a", lambda c, t: True, pairs(clean_ids(SIZES))))
+    run = runs.read(write_run(tmp_path / "a", lambda c, t: True, pairs(clean_ids(SIZES))))
     named = [*zip(run.rows["clean_id"], run.rows["type_code"], strict=True), ("rotbench__x_1", "clean")]
-    [outcomes] = align([run], expected=named)
+    [outcomes] = runs.align([run], expected=named)
     assert set(stages.by_source(outcomes, of_sample(run))) == set(SIZES)
 
 
@@ -336,10 +334,10 @@ def test_a_component_that_loses_is_named_with_what_happens(tmp_path: Path) -> No
 def test_a_type_is_named_where_its_component_is_not_lost(tmp_path: Path) -> None:
     """Some are lost under one of six types: few points of the component."""
     rows = pairs(clean_ids({"bfcl_v3": 60}))
-    run = read(write_run(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("7")), rows))
+    run = runs.read(write_run(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("7")), rows))
     quiet = answer(run, counted(run))
     assert quiet.worst == () and quiet.lines["reward"].word == "holds"
-    run = read(write_run(tmp_path / "b", lambda c, t: not (t == "CD" and c[-1] in "1357"), rows))
+    run = runs.read(write_run(tmp_path / "b", lambda c, t: not (t == "CD" and c[-1] in "1357"), rows))
     found = answer(run, counted(run))
     assert found.worst == ("CD",) and found.lines["reward"].word == "holds"
     assert "Loses 40 points under CD. Keeps at least" in found.sentence
@@ -348,7 +346,7 @@ def test_a_type_is_named_where_its_component_is_not_lost(tmp_path: Path) -> None
 def test_at_a_low_clean_accuracy_a_loss_is_a_share_of_the_right_answers(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 60}))
     verdict = lambda c, t: c[-1] in "12" and taxonomy.component_of(t) != "reward"  # noqa: E731
-    run = read(write_run(tmp_path / "a", verdict, rows))
+    run = runs.read(write_run(tmp_path / "a", verdict, rows))
     assert answer(run, counted(run)).sentence.startswith("Loses 100 % of its right answers when")
 
 
@@ -362,7 +360,7 @@ def test_runs_without_pairs_cannot_tell(tmp_path: Path) -> None:
     assert wrong.sentence.startswith("Cannot tell: no clean row was correct")
     for name in ("CD", "clean"):
         only = [(c, t) for c, t in pairs(clean_ids(SIZES)) if t == name]
-        run = read(write_run(tmp_path / name, lambda c, t: True, only))
+        run = runs.read(write_run(tmp_path / name, lambda c, t: True, only))
         assert "no perturbed row and its clean row" in answer(run, counted(run)).sentence
 
 
@@ -403,7 +401,7 @@ def nulls(times: int, samples: int, right: float) -> Iterator[Outcomes]:
 
 @pytest.mark.parametrize("right", [0.5, 0.9])
 def test_a_model_that_loses_nothing_is_seldom_said_to_lose(right: float, tmp_path: Path) -> None:
-    run = read(write_run(tmp_path / "any", lambda c, t: True, [("a", taxonomy.CLEAN)]))
+    run = runs.read(write_run(tmp_path / "any", lambda c, t: True, [("a", taxonomy.CLEAN)]))
     said = [answer(run, one) for one in nulls(60, 40, right)]
     assert sum("Loses" in one.sentence for one in said) <= 7  # components and types, 3 each at the level
     assert sum(bool(one.worst) for one in said) <= 5

@@ -12,8 +12,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import Parsed, Segment
 from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.eval.score import judge, stage_values
-from robustbench_tc.eval.score.golden import concrete
+from robustbench_tc.eval.score import golden, judge, stage_values
 from robustbench_tc.eval.score.result import wrong
 from robustbench_tc.eval.score.stages import stage_of
 from robustbench_tc.eval.stats import runs, stages
@@ -39,7 +38,7 @@ def failed(row: Sample, calls: Sequence[Call], clean: Sample | None = None) -> s
 
 
 def gold(row: Sample) -> Call:
-    return concrete(row.golden_answers[0], row.tools, source=row.source)[0]
+    return golden.concrete(row.golden_answers[0], row.tools, source=row.source)[0]
 
 
 def of_type(code: str, source: str) -> tuple[Sample, Sample]:
@@ -257,7 +256,7 @@ def test_a_call_after_a_result_that_is_no_error_fails_at_the_decision() -> None:
 
 @pytest.mark.parametrize("row", small.clean_rows(), ids=lambda row: row.source)
 def test_a_right_answer_has_no_stage(row: Sample) -> None:
-    calls = concrete(row.golden_answers[0], row.tools, source=row.source)
+    calls = golden.concrete(row.golden_answers[0], row.tools, source=row.source)
     made = answered(row, render_calls(calls, row.output_format))
     assert (made.correct, made.stage, made.stage_detail) == (True, None, None)
 

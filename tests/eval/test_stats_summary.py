@@ -7,14 +7,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from robustbench_tc import taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged, SourceCell, breakdown, gains
 from robustbench_tc.eval.stats.outcomes import Outcomes
 from robustbench_tc.eval.stats.summary import Summary, summarise
 from robustbench_tc.eval.stats.values import METRICS, Line, closure, codes_of
-from robustbench_tc.schema import GOLD_NOT_STATED
 
 from ..refusals import refuses
 from .synthetic_runs import clean_ids, coin, counted, mcnemar_p, pairs, write_run
@@ -235,7 +234,7 @@ def test_a_type_that_this_version_does_not_know_is_named(tmp_path: Path) -> None
 def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 4, "apibank": 3}))
     unstated = {"bfcl_v3__level1_2", "apibank__level3_0"}
-    flags = lambda c, t: [GOLD_NOT_STATED] if c in unstated else []  # noqa: E731
+    flags = lambda c, t: [schema.GOLD_NOT_STATED] if c in unstated else []  # noqa: E731
     run = runs.read(write_run(tmp_path / "a", coin(1), rows, flags=flags))
     everything, verified = counted(run), counted(run, "verified")
     assert set(everything.clean_ids) - set(verified.clean_ids) == unstated

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from robustbench_tc import api
+from robustbench_tc import api, schema
 from robustbench_tc.eval import inputs, wire
 from robustbench_tc.eval.live import prompts
 from robustbench_tc.own.desk import desk as desk_files
-from robustbench_tc.schema import Reply
 
 from . import small
 from .strict_server import refusal
@@ -76,6 +75,6 @@ def test_a_live_request_after_hostile_replies_is_valid(replies: list[Any], mode:
     messages: prompts.Messages = [{"role": "user", "content": "Go on."}]
     for text, calls in replies:
         results = [("f", "200")] * len(calls or [])
-        found = Reply(turn=0, text=text, tool_calls=calls or None, answered=True)
+        found = schema.Reply(turn=0, text=text, tool_calls=calls or None, answered=True)
         messages += prompts.replied(found, results, wire.WireNames(tools), mode, messages)
     assert refusal({"messages": messages}) is None

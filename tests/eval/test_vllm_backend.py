@@ -1,18 +1,18 @@
 """The in-process vLLM backend over a stand-in for the package: batches, native calls, refusals."""
 
 import asyncio
+import csv
+import shlex
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval import inputs, predictions, record, session, who
-from robustbench_tc.eval.record import Mode
-from robustbench_tc.eval.request_settings import RequestSettings
-from robustbench_tc.eval.vllm import VLLMTransport, cut_calls
-from robustbench_tc.eval.who import Effort
+from robustbench_tc.eval import inputs, predictions, record, request_settings, session, vllm, who
+from robustbench_tc.eval.models import find, models, serve_command
 
 from ..refusals import refuses
 from . import small
@@ -64,7 +64,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
-def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
+def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: record.Mode) -> None:
     dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
     sampling = {"temperature": 0.0, "max_tokens": 16, "top_k": 4, "stop": ["END"], "min_p": 0.1}
     decoding = {**sampling, "chat_template_kwargs": {"enable_thinking": False}}
@@ -73,7 +73,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))
-    opened = who.vllm("tiny", RequestSettings(decoding=decoding), Effort(concurrency=16))
+    opened = who.vllm("tiny", request_settings.RequestSettings(decoding=decoding), who.Effort(concurrency=16))
     session.run(run, dataset, opened)
     found = predictions.read(run.answers_path)
     assert [one.id for one in found] == [row.id for row in rows]
@@ -93,7 +93,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
 
 def test_a_prompt_beyond_the_context_is_too_long_and_an_engine_error_a_failed_request() -> None:
     async def both() -> Any:
-        engine = VLLMTransport("tiny", batch=2, max_model_len=200)
+        engine = vllm.VLLMTransport("tiny", batch=2, max_model_len=200)
         texts = ("x" * 300, "hello", "there", "explode")
         said = await asyncio.gather(*(engine.send(user(text)) for text in texts), return_exceptions=True)
         await engine.close()
@@ -120,7 +120,7 @@ def test_a_prompt_beyond_the_context_is_too_long_and_an_engine_error_a_failed_re
     ],
 )
 def test_calls_are_cut_out_of_the_text_or_it_is_left_whole(text: str, calls: int) -> None:
-    rest, found = cut_calls(text)
+    rest, found = vllm.cut_calls(text)
     assert len(found or ()) == calls
     assert calls or rest == text
 
@@ -128,6 +128,61 @@ def test_calls_are_cut_out_of_the_text_or_it_is_left_whole(text: str, calls: int
 def test_weights_that_cannot_be_loaded_and_a_missing_package_are_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    refuses(r"vLLM cannot load absent: no such weights$", VLLMTransport, "absent", batch=1)
+    refuses(r"vLLM cannot load absent: no such weights$", vllm.VLLMTransport, "absent", batch=1)
     monkeypatch.setitem(sys.modules, "vllm", None)
-    refuses(r"pip install -e '.\[vllm\]'", VLLMTransport, "tiny", batch=1)
+    refuses(r"pip install -e '.\[vllm\]'", vllm.VLLMTransport, "tiny", batch=1)
+
+
+# --- The models' table, and the line that serves one --------------------------------------------------
+
+
+def test_the_table_is_the_papers(shared: Path) -> None:
+    with (shared / "spec" / "paper" / "models.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["model"] for row in rows] == list(models())
+    for row in rows:
+        model = models()[row["model"]]
+        closed = row["mode"] == "api"
+        assert (model.mode, model.group) == ("fc" if closed else row["mode"], row["group"])
+        assert (model.weights or "") == ("" if closed else row["hf_id"])
+        assert (model.thinking or "", model.dtype or "") == (row["thinking"], row["dtype"])
+        for name in ("params_b", "max_model_len", "temperature", "max_tokens"):
+            assert getattr(model, name) == (float(row[name]) if row[name] else None)
+
+
+def test_every_open_model_with_weights_has_a_line() -> None:
+    for model in models().values():
+        if model.weights is None:
+            continue
+        words = shlex.split(serve_command(model.name))
+        assert words[:3] == ["vllm", "serve", model.weights]
+        assert ("--enable-auto-tool-choice" in words) == (model.mode == "fc")
+
+
+def test_the_line_of_a_thinking_fc_model() -> None:
+    assert serve_command("qwen3-8b") == (
+        "vllm serve Qwen/Qwen3-8B --served-model-name Qwen3-8B qwen3-8b --port 8000 --dtype bfloat16 "
+        "--max-model-len 16384 --enable-auto-tool-choice --tool-call-parser hermes "
+        """--default-chat-template-kwargs '{"enable_thinking":false}'"""
+    )
+
+
+def test_models_are_found_by_name_and_by_weights_in_any_case() -> None:
+    assert find("QWEN3-8B") is find("qwen/qwen3-8b") is models()["Qwen3-8B"]
+    assert find("tiny") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Qwen3-8", "unknown model 'Qwen3-8': did you mean Qwen3-8B"),
+        ("o4-mini", "o4-mini is a closed model"),
+        ("ToolRL-DR-Full", "no published weights: name a folder or Hub id behind it"),
+    ],
+)
+def test_a_model_that_cannot_be_served_is_one_line(name: str, said: str) -> None:
+    refuses(said, serve_command, name)
+
+
+def test_weights_of_ones_own_can_be_named() -> None:
+    assert serve_command("ToolRL-DR-Full", weights="out/full").startswith("vllm serve out/full ")

@@ -5,8 +5,7 @@ import re
 import pytest
 import yaml
 
-from robustbench_tc.dataset_cards import citation
-from robustbench_tc.dataset_cards.checkpoint import Checkpoint, checkpoint_card
+from robustbench_tc.dataset_cards import checkpoint, citation
 
 from ..conftest import ROOT
 
@@ -46,7 +45,7 @@ def test_a_version_has_its_year_and_address(doi: str | None) -> None:
 
 
 def test_every_card_has_the_papers_entry() -> None:
-    model = Checkpoint(
+    model = checkpoint.Checkpoint(
         name="x",
         base_model="x",
         licence="x",
@@ -55,4 +54,4 @@ def test_every_card_has_the_papers_entry() -> None:
         dataset_config="x",
         recipe_name="x",
     )
-    assert citation.paper_bibtex() in checkpoint_card(model, "1.0.0")
+    assert citation.paper_bibtex() in checkpoint.checkpoint_card(model, "1.0.0")

@@ -21,10 +21,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import files, folders, marker
-from robustbench_tc.io.files import atomic_file, locked
+from robustbench_tc.io import files, folders, marker, parquet
 from robustbench_tc.io.folders import atomic_dir, check_dir, claim, remove_dir
-from robustbench_tc.io.parquet import write_file
 
 from ..refusals import refuses
 from ..trees import tree, write
@@ -448,7 +446,7 @@ def test_a_swap_that_was_killed_in_the_middle_is_undone_before_anything_else(tmp
 
 
 def put(path: Path, text: str, **options: Any) -> None:
-    with atomic_file(path, **options) as beside:
+    with files.atomic_file(path, **options) as beside:
         beside.write_text(text)
 
 
@@ -466,7 +464,7 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
 def test_a_file_that_takes_the_name_meanwhile_is_kept(tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match="exists and is not replaced"),
-        atomic_file(tmp_path / "a.csv") as beside,
+        files.atomic_file(tmp_path / "a.csv") as beside,
     ):
         beside.write_text("ours")
         (tmp_path / "a.csv").write_text("mine")
@@ -484,7 +482,7 @@ def test_what_a_killed_write_left_goes_with_the_next_and_nothing_else(tmp_path: 
     [left] = tmp_path.iterdir()
     assert files.is_ours(left.name)
     write(tmp_path, {".a.csv.partial": "mine"})
-    with atomic_file(tmp_path / "a.csv", replace=True) as beside:
+    with files.atomic_file(tmp_path / "a.csv", replace=True) as beside:
         refuses("being written by another process", put, tmp_path / "a.csv", "theirs")
         beside.write_text("ours")
     assert tree(tmp_path) == {"a.csv": ("file", b"ours"), ".a.csv.partial": ("file", b"mine")}
@@ -492,7 +490,7 @@ def test_what_a_killed_write_left_goes_with_the_next_and_nothing_else(tmp_path: 
 
 def put_own(path: Path, text: str) -> None:
     table = pa.table({"text": [text]})
-    write_file([table], path, table.schema, replace=True)
+    parquet.write_file([table], path, table.schema, replace=True)
 
 
 @pytest.fixture
@@ -545,22 +543,22 @@ def test_killed_at_any_file_operation_either_version_of_a_file_is_there(lives_on
 
 def test_a_lock_leaves_nothing_and_follows_no_link(tmp_path: Path) -> None:
     with (
-        locked(tmp_path / "out"),
+        files.locked(tmp_path / "out"),
         pytest.raises(UserError, match="another process"),
-        locked(tmp_path / "out"),
+        files.locked(tmp_path / "out"),
     ):
         pass
     assert tree(tmp_path) == {}
     write(tmp_path, {".out.lock": "my notes", "target": "mine"})
     (tmp_path / ".link.rbtc-lock").symlink_to("target")
     before = tree(tmp_path)
-    with locked(tmp_path / "out"):
+    with files.locked(tmp_path / "out"):
         pass
-    with pytest.raises(OSError, match="link"), locked(tmp_path / "link"):
+    with pytest.raises(OSError, match="link"), files.locked(tmp_path / "link"):
         pass
     assert tree(tmp_path) == before
     (tmp_path / ".killed.rbtc-lock").touch()  # of a process that was killed
-    with locked(tmp_path / "killed"):
+    with files.locked(tmp_path / "killed"):
         pass
     assert not (tmp_path / ".killed.rbtc-lock").exists()
 
@@ -582,7 +580,7 @@ def test_many_processes_that_wait_for_a_lock_each_get_it_and_leave_nothing(tmp_p
 
 def test_a_lock_is_never_counted_unless_it_is_held(tmp_path: Path) -> None:
     out = make(tmp_path / "out")
-    with locked(out / "journal.jsonl"):
+    with files.locked(out / "journal.jsonl"):
         refused(out, "being written by another process")
     (out / ".journal.jsonl.rbtc-lock").touch()
     make(out, force=True)
@@ -607,7 +605,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_names_the_file(small_disk: Path) -> None:
-    with pytest.raises(OSError, match="No space left") as error, atomic_file(small_disk / "a.csv") as beside:
+    with (
+        pytest.raises(OSError, match="No space left") as error,
+        files.atomic_file(small_disk / "a.csv") as beside,
+    ):
         beside.write_bytes(b"x" * 100_000)
     assert error.value.filename == str(small_disk / "a.csv")
     assert tree(small_disk) == {}

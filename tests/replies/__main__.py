@@ -5,32 +5,29 @@
 Exit code 1 where a style misses a bar.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.io.parquet import read_rows, shards
-from robustbench_tc.schema import Sample, record
-from robustbench_tc.taxonomy import CLEAN
 
 from .bars import check
-from .styles import STYLES
 
 
-def main() -> None:
-    """The command line; exits with 1 where a style misses a bar."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("release", type=Path, help="a release folder: `rbtc build --profile full`")
-    parser.add_argument("--every", type=int, default=60, help="rows of a setting: every so many")
-    parser.add_argument("--style", action="append", default=[], choices=STYLES, metavar="NAME")
-    parser.add_argument("--show", action="store_true", help="print some replies that were read wrong")
-    options = parser.parse_args()
-    if not (options.release / CLEAN).is_dir():
-        sys.exit(f"not a release folder: {options.release}. Build one with `rbtc build`.")
-    rows = [record(row, Sample) for row in read_rows(shards(options.release / CLEAN))]
+def main(
+    release: Annotated[Path, typer.Argument(help="A release folder: `rbtc build --profile full`.")],
+    every: Annotated[int, typer.Option(help="Rows of a setting: every so many.")] = 60,
+    style: Annotated[list[str], typer.Option(help="One style alone; may be repeated.")] = [],  # noqa: B006
+    show: Annotated[bool, typer.Option("--show", help="Print some replies that were read wrong.")] = False,
+) -> None:
+    """Every style in every setting over a release's clean rows; exits with 1 where a style misses a bar."""
+    if not (release / taxonomy.CLEAN).is_dir():
+        sys.exit(f"not a release folder: {release}. Build one with `rbtc build`.")
+    rows = [schema.record(row, schema.Sample) for row in read_rows(shards(release / taxonomy.CLEAN))]
     write = sys.stdout.write
     write(
         f"{'style':24} {'code':4} {'':6} {'made':>8} {'wrong':>6} {'thought':>8} {'read':>6} {'unflagged':>9}"
@@ -38,7 +35,7 @@ def main() -> None:
     write(f" {'spoken of':>9} {'missed':>6}\n")
     totals = [0] * 7
     missed = []
-    for one in check(rows, options.every, options.style):
+    for one in check(rows, every, style):
         counts = (
             one.made,
             one.made_wrong,
@@ -52,7 +49,7 @@ def main() -> None:
         write(_line(one.name, one.style.code, "marked" if one.style.marked else "bare", counts))
         if not one.passed:
             missed.append(one.name)
-        for example in one.examples if options.show else ():
+        for example in one.examples if show else ():
             write(f"    {example}\n")
     write(_line("all", "", "", totals))
     if missed:
@@ -66,4 +63,4 @@ def _line(style: str, code: str, kind: str, counts: Sequence[int]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

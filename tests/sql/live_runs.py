@@ -4,6 +4,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from robustbench_tc.eval.live.score import LiveScore, write_scores
 from robustbench_tc.eval.record import SCORES
 
@@ -36,7 +38,6 @@ def _score(rng: random.Random, clean_id: str, code: str) -> LiveScore:
     )
     if not answered:
         return plain
-    import msgspec
 
     names = "steps retries blind_repeats verified loops followed used_false undone asked gave_up".split()
     counts = {name: rng.choice((0, 0, 1, 2)) for name in (*names, "downstream_errors", "omitted", "repeated")}

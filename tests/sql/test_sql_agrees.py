@@ -11,13 +11,10 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import levels, runs, stages, values
+from robustbench_tc.eval.stats import levels, runs, stages, summary, values
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
-from robustbench_tc.eval.stats.packs.mixed import interactions
-from robustbench_tc.eval.stats.packs.severity import series
+from robustbench_tc.eval.stats.packs import mixed, severity
 from robustbench_tc.eval.stats.runs import align, read
-from robustbench_tc.eval.stats.summary import summarise
-from robustbench_tc.eval.stats.values import HEADS, METRICS, Values
 from robustbench_tc.sql.query import Inputs, connect, marts
 
 from ..eval.synthetic_runs import clean_ids, coin, mcnemar_p, pairs, write_run
@@ -140,10 +137,10 @@ def asked(
     )
 
 
-def every_value_agrees(found: Values, made: Mapping[str, list[dict[str, Any]]]) -> None:
+def every_value_agrees(found: values.Values, made: Mapping[str, list[dict[str, Any]]]) -> None:
     """table2, deltas, by_type, accuracy, heatmap and gap_closure beside the lines of `values`."""
     [table2] = made["table2"]
-    for metric in METRICS:
+    for metric in values.METRICS:
         if metric in table2:
             kind, _, name = metric.rpartition("_")
             if metric in values.RETENTIONS:
@@ -162,7 +159,7 @@ def every_value_agrees(found: Values, made: Mapping[str, list[dict[str, Any]]]) 
             (line.n, line.accuracy, line.delta, line.delta_matched, line.pairs)
         ), row
     there = {code for code in found.types if found.lines[code].n}
-    assert seen >= {*HEADS[1:], *(there & set(taxonomy.codes()))}
+    assert seen >= {*values.HEADS[1:], *(there & set(taxonomy.codes()))}
     for mart in ("accuracy", "by_type"):
         listed = {row["type_code"]: row for row in made[mart]}
         assert listed.keys() - {"clean"} >= there
@@ -184,7 +181,7 @@ def every_stage_agrees(found: stages.Stages | None, made: list[dict[str, Any]]) 
         of_type.setdefault(row["stage"], {})[row["detail"]] = row["n"]
         assert row["share_of_wrong"] == row["n"] / found.wrong(row["type_code"])
         assert row["share_of_rows"] == row["n"] / found.n[row["type_code"]]
-    own = {line: of for line, of in found.failures.items() if line not in HEADS[1:] and of}
+    own = {line: of for line, of in found.failures.items() if line not in values.HEADS[1:] and of}
     assert listed == own
     assert [list(of) for of in listed.values()] == [list(of) for of in own.values()], "the stages' order"
 
@@ -249,7 +246,7 @@ def test_every_value_of_every_run_agrees(
             g.gain,
             g.error,
         )
-        for g in gains(summarise(outcomes, allow_missing=allow_missing), rest)
+        for g in gains(summary.summarise(outcomes, allow_missing=allow_missing), rest)
     ]
     for row in made["what_to_gain"]:
         net = outcomes.matched([row["type_code"]])[0]
@@ -258,7 +255,7 @@ def test_every_value_of_every_run_agrees(
     for row in made["error_modes"]:
         modes.setdefault(row["type_code"], {})[row["error_mode"]] = row["n"]
     assert modes == {code: rest.error_modes[code] for code in modes}
-    assert modes.keys() == rest.error_modes.keys() - set(HEADS[1:])
+    assert modes.keys() == rest.error_modes.keys() - set(values.HEADS[1:])
     every_stage_agrees(stages.stages(inside, outcomes, allow_missing=allow_missing), made["stages"])
     every_level_agrees(levels.levels(outcomes, allow_missing=allow_missing), made["by_level"])
     cells = {(row["source"], row["component"]): row for row in made["by_source"]}
@@ -334,7 +331,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_doses(run: Path) -> None:
     (outcomes,) = align([read(run)])
-    expected = [(one, dose) for one in series(outcomes, outcomes.types) for dose in one.doses]
+    expected = [(one, dose) for one in severity.series(outcomes, outcomes.types) for dose in one.doses]
     found = mart("doses", run)
     assert len(found) == len(expected)
     assert {"typos", "factor", "abbreviated", "timeouts"} <= {one.name for one, _ in expected}
@@ -350,7 +347,7 @@ def test_doses(run: Path) -> None:
 
 def test_interactions(run: Path) -> None:
     (outcomes,) = align([read(run)])
-    expected = interactions(outcomes, outcomes.types)
+    expected = mixed.interactions(outcomes, outcomes.types)
     found = mart("interactions", run)
     assert [row["mixture"] for row in found] == [one.code for one in expected] and len(found) == 11
     for row, one in zip(found, expected, strict=True):

@@ -13,19 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
+from robustbench_tc.builders import toolrl_dr, toolrl_spec, toolrl_versions
 from robustbench_tc.builders.sources.rlla import gold_calls
-from robustbench_tc.builders.toolrl_dr import build
-from robustbench_tc.builders.toolrl_spec import TrainingSpec
-from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score import reward as toolrl
-from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.train_recipes import prices, validation
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.mixture.reward import compute_score
 from robustbench_tc.train_recipes.mixture.rows import NUMBERS, main, sizes, write
-from robustbench_tc.train_recipes.prices import Priced
 from robustbench_tc.train_recipes.retry import reward as retry
 from tests.conftest import ROOT
 from tests.refusals import refuses
@@ -222,8 +218,13 @@ def test_whoever_takes_a_build_for_a_mixture_is_told_what_makes_one(training_dat
 
 
 def test_the_pages_numbers_are_those_of_toolrls_rows(shared: Path, tmp_path: Path) -> None:
-    spec = TrainingSpec(rlla=shared / "sources/toolrl/dataset", configs=("full", "retry"))
-    build(spec, tmp_path / "data", checks=Checks(earns_maximum=toolrl.earns_maximum), card=training_card)
+    spec = toolrl_spec.TrainingSpec(rlla=shared / "sources/toolrl/dataset", configs=("full", "retry"))
+    toolrl_dr.build(
+        spec,
+        tmp_path / "data",
+        checks=toolrl_versions.Checks(earns_maximum=toolrl.earns_maximum),
+        card=training_card,
+    )
     page = (ROOT / "train_recipes" / "mixture" / "README.md").read_text()
     for share in (0.5, 0.25):
         found = write(str(tmp_path / "data"), tmp_path / str(share), share)
@@ -239,7 +240,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 
 
 def test_a_rule_is_right_where_it_picks_the_golden_name() -> None:
-    rows = [Priced("pay", {"pay": 1.0, "pay_fast": 5.0}), Priced("pay_fast", {"pay": 5.0, "pay_fast": 1.0})]
+    rows = [
+        prices.Priced("pay", {"pay": 1.0, "pay_fast": 5.0}),
+        prices.Priced("pay_fast", {"pay": 5.0, "pay_fast": 1.0}),
+    ]
     assert prices.shares(rows) == {"shorter name": 0.5, "listed first": 0.5, "best offer": 1.0}
 
 
@@ -252,7 +256,7 @@ def test_only_offers_of_the_golden_function_count(training_data: Path) -> None:
 
 def test_the_page_says_what_the_real_rows_can_teach(shared: Path, tmp_path: Path) -> None:
     """ToolRL's rows with seed 0: as they are, with swapped offers, and without the reward component."""
-    spec: Callable[..., TrainingSpec] = lambda **more: TrainingSpec(  # noqa: E731
+    spec: Callable[..., toolrl_spec.TrainingSpec] = lambda **more: toolrl_spec.TrainingSpec(  # noqa: E731
         rlla=shared / "sources", configs=("full", "mixed"), **more
     )
     builds = {
@@ -261,7 +265,12 @@ def test_the_page_says_what_the_real_rows_can_teach(shared: Path, tmp_path: Path
         "without-reward": spec(types=("observation", "action")),
     }
     for name, one in builds.items():
-        build(one, tmp_path / name, checks=Checks(earns_maximum=earns_maximum), card=training_card)
+        toolrl_dr.build(
+            one,
+            tmp_path / name,
+            checks=toolrl_versions.Checks(earns_maximum=toolrl.earns_maximum),
+            card=training_card,
+        )
     assert prices.table([str(tmp_path / name) for name in builds]) in PAGE.read_text()
 
 

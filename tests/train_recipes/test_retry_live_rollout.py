@@ -23,8 +23,7 @@ from robustbench_tc.train_recipes.retry_live.rollout import (
     play_gold,
     share_reached,
 )
-from robustbench_tc.worlds.handle import Snapshot
-from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds import handle, host
 
 from ..refusals import refuses
 
@@ -48,7 +47,7 @@ def play(row: LiveRow, repeat: int) -> tuple[list[str], Outcome]:
     """Gold's calls, the one that meets the fault made so many times, and a claim at every turn's end."""
 
     async def run() -> tuple[list[str], Outcome]:
-        rollout = Rollout(row, Worlds())
+        rollout = Rollout(row, host.Worlds())
         texts = []
         for turn in row.golden_calls:
             for call in turn:
@@ -106,7 +105,7 @@ def test_calls_in_bulk_are_not_carried_out() -> None:
     async def run() -> str | None:
         given: tuple[Any, ...] = ({}, [], None)
         calls = [{"name": "nothing", "parameters": one} for one in given] * 9
-        return await Rollout(row, Worlds()).answer("\n".join(["<tool_call>", *map(dumps, calls)]))
+        return await Rollout(row, host.Worlds()).answer("\n".join(["<tool_call>", *map(dumps, calls)]))
 
     said = asyncio.run(run()) or ""
     results = json.loads(said.removeprefix("<obs> ").removesuffix(" </obs>"))
@@ -116,12 +115,12 @@ def test_calls_in_bulk_are_not_carried_out() -> None:
 
 
 def test_the_share_counts_what_gold_changes_and_what_nobody_asked_for() -> None:
-    start = Snapshot({"a": 1, "b": 2, "list": []})
-    gold = Snapshot({"a": 5, "b": 2, "list": ["ID-7"]}, ("ID-7",))
+    start = handle.Snapshot({"a": 1, "b": 2, "list": []})
+    gold = handle.Snapshot({"a": 5, "b": 2, "list": ["ID-7"]}, ("ID-7",))
 
     def share(**state: Any) -> float:
         made = tuple(str(one) for one in state.get("list", []))
-        return share_reached(start, gold, Snapshot({"a": 1, "b": 2, "list": []} | state, made))
+        return share_reached(start, gold, handle.Snapshot({"a": 1, "b": 2, "list": []} | state, made))
 
     assert share() == 0.0
     assert share(a=5, list=["ID-9"]) == 1.0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.train_recipes import sampling
+from robustbench_tc.train_recipes import sampling, validation
 from robustbench_tc.train_recipes.noisy import Noise, Schedule, Seen, met, next_rate, noise, seen
 from robustbench_tc.train_recipes.sampling import (
     MODES,
@@ -21,7 +21,6 @@ from robustbench_tc.train_recipes.sampling import (
     losses,
 )
 from robustbench_tc.train_recipes.trl.order import Repeated, load, save
-from robustbench_tc.train_recipes.validation import Row, Scored
 
 from ..refusals import refuses
 from . import learners, noisy_table
@@ -111,11 +110,15 @@ def test_the_state_lies_beside_a_checkpoint(tmp_path: Path) -> None:
 
 
 def test_losses_are_those_of_validation() -> None:
-    rows = [Row("a", "reward", 4.0, "CD"), Row("b", "reward", 4.0, "CD"), Row("a", "clean", 4.0)]
+    rows = [
+        validation.Row("a", "reward", 4.0, "CD"),
+        validation.Row("b", "reward", 4.0, "CD"),
+        validation.Row("a", "clean", 4.0),
+    ]
     answers = [
-        Scored("a", "reward", 4.0, True),
-        Scored("b", "reward", 0.0, False),
-        Scored("a", "clean", 4.0, True),
+        validation.Scored("a", "reward", 4.0, True),
+        validation.Scored("b", "reward", 0.0, False),
+        validation.Scored("a", "clean", 4.0, True),
     ]
     assert losses(rows, answers) == {"CD": 0.5, "clean": 0.0}
 

@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.train_recipes import verl_validation
-from robustbench_tc.train_recipes.dataset import locate
-from robustbench_tc.train_recipes.sampling import drawing
+from robustbench_tc.train_recipes import dataset, sampling, verl_sampling, verl_validation
 from robustbench_tc.train_recipes.validation import BASELINE, Row, Scored, compared, row, scored, summary
-from robustbench_tc.train_recipes.verl_sampling import Sampler
 
 GOLD = '<think> a </think>\n<tool_call>\n{"name": "a", "parameters": {}}\n</tool_call>'
 
@@ -158,7 +155,7 @@ def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -
         ) -> dict[str, float]:
             return {"theirs": 1.0}
 
-    order = Sampler(drawing(["clean", "TD"] * 4, "adaptive", 0))
+    order = verl_sampling.Sampler(sampling.drawing(["clean", "TD"] * 4, "adaptive", 0))
     Trainer.train_dataloader.sampler = order
     verl_validation.install(Trainer)
     verl_validation.install(Trainer)
@@ -172,6 +169,6 @@ def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -
 
 
 def test_the_retry_recipe_validates_on_clean_rows_too(training_data: Path) -> None:
-    names = [path.parent.name for path in locate(str(training_data), "retry").validation]
+    names = [path.parent.name for path in dataset.locate(str(training_data), "retry").validation]
     assert names == ["retry", "full"]
-    assert [path.parent.name for path in locate(str(training_data), "full").validation] == ["full"]
+    assert [path.parent.name for path in dataset.locate(str(training_data), "full").validation] == ["full"]

@@ -17,11 +17,8 @@ import torch
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes import verl_noisy
-from robustbench_tc.train_recipes.check import readiness
+from robustbench_tc.train_recipes import check, dataset, validation, verl_validation
 from robustbench_tc.train_recipes.compose import NotReady, compose
-from robustbench_tc.train_recipes.dataset import locate
-from robustbench_tc.train_recipes.validation import Row
-from robustbench_tc.train_recipes.verl_validation import install
 from tests.train_recipes import noisy_table
 from tests.train_recipes.test_agent_loop import GOLD, INFO, REPLY, rollout
 
@@ -77,7 +74,7 @@ def verl_with_noise() -> Iterator[Any]:
     kept = {name: getattr(trainer_base, name) for name in names}
     own = {name: getattr(trainer, name) for name in methods}
     trainer_base.tq = agent_loop_tq.tq = Store()
-    install(trainer)
+    verl_validation.install(trainer)
     verl_noisy.install(trainer_base)
     verl_noisy.install(trainer_base)
     yield trainer_base
@@ -162,7 +159,7 @@ def trainer_of(
     from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
     from verl.utils.dataset.rl_dataset import collate_fn
 
-    shards = locate(str(data), "retry")
+    shards = dataset.locate(str(data), "retry")
     config = compose("retry", shards, tiny, [*overrides, f"trainer.default_local_dir='{folder}'"])
     trainer = PPOTrainerSync.__new__(PPOTrainerSync)
     trainer.config, trainer.trainer_mode, trainer.use_critic = config, "sync", False
@@ -259,7 +256,9 @@ def test_off_is_verls_own_step(
 def validated(trainer: Any, clean: float, met: float) -> dict[str, float]:
     """A validation of four pairs through verl's own metrics, with these shares of right answers."""
     trainer._rbtc_rows = {
-        f"{component}{n}": Row(str(n), component, 4.0) for component in ("clean", "retry") for n in range(4)
+        f"{component}{n}": validation.Row(str(n), component, 4.0)
+        for component in ("clean", "retry")
+        for n in range(4)
     }
     right = {"clean": clean, "retry": met}
     rewards = [4.0 if int(uid[-1]) < 4 * right[uid[:-1]] else 0.0 for uid in trainer._rbtc_rows]
@@ -366,7 +365,7 @@ def test_several_outputs_of_a_rollout_are_one_member_of_its_group() -> None:
 
 @pytest.fixture(scope="module")
 def config(training_data: Path, tiny: Path) -> Any:
-    return compose("retry", locate(str(training_data), "retry"), tiny, HALF)
+    return compose("retry", dataset.locate(str(training_data), "retry"), tiny, HALF)
 
 
 def test_only_the_drawn_rollouts_of_a_prompt_meet_the_error(config: Any, tokenizer: Any) -> None:
@@ -410,7 +409,7 @@ def test_a_loop_that_does_not_say_what_it_met_ends_the_run(
 
 
 def said(data: Path, tiny: Path, *overrides: str) -> list[tuple[str, str]]:
-    findings = readiness("retry", str(data), tiny, overrides=list(overrides)).findings
+    findings = check.readiness("retry", str(data), tiny, overrides=list(overrides)).findings
     return [(one.verdict, one.detail) for one in findings if one.what == "noisy groups"]
 
 
@@ -444,7 +443,7 @@ def test_adapt_needs_clean_rows_beside(training_data: Path, tiny: Path, tmp_path
 
 def test_other_recipes_do_not_take_it(training_data: Path, tiny: Path) -> None:
     with pytest.raises(NotReady, match=r"data\.noisy\.rate is not a key of verl"):
-        compose("toolrl_dr", locate(str(training_data), "full"), tiny, ["+data.noisy.rate=0.5"])
+        compose("toolrl_dr", dataset.locate(str(training_data), "full"), tiny, ["+data.noisy.rate=0.5"])
 
 
 def test_a_wrong_setting_ends_the_run_before_anything_is_trained(

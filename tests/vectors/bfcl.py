@@ -6,9 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
-from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.parse.context import ParseContext
-from robustbench_tc.eval.parse.python_values import tree
+from robustbench_tc.eval.parse import context, parse, python_values
 from robustbench_tc.eval.prompts.json_schema import normalise
 from robustbench_tc.eval.score import Score, score
 from robustbench_tc.eval.score.values import is_number, json_equal
@@ -78,7 +76,7 @@ def _as_upstream_reads(text: str, *, wrapped: bool) -> ast.expr | None:
         body = body.strip("`\n ")
         body = body if body.startswith("[") else "[" + body
         body = body if body.endswith("]") else body + "]"
-    return tree(body.strip("'").strip(), ParseContext("", ()))
+    return python_values.tree(body.strip("'").strip(), context.ParseContext("", ()))
 
 
 def _read_nodes(root: ast.expr) -> Iterator[ast.AST]:
@@ -192,7 +190,7 @@ def _equal_but(ours: Json, upstream: Json, allowed: Counter[str], found: set[str
 
 def _from_repr(text: str) -> Json:
     """A Python `repr` as JSON: tuples as lists, keys as text; None where JSON cannot hold it."""
-    node = tree(text, ParseContext("", ()))
+    node = python_values.tree(text, context.ParseContext("", ()))
     try:
         return None if node is None else json.loads(json.dumps(ast.literal_eval(node), allow_nan=False))
     except (ValueError, TypeError):

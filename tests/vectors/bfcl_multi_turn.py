@@ -8,9 +8,8 @@ import msgspec
 
 from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_error
 from robustbench_tc.schema import Call, Json, LiveRow
+from robustbench_tc.worlds import host, same_state
 from robustbench_tc.worlds.handle import Start, WorldType
-from robustbench_tc.worlds.host import Worlds
-from robustbench_tc.worlds.same_state import state_hash
 
 from .rows import AGREED, UNLISTED, Row, calls_of
 
@@ -31,7 +30,7 @@ class MultiTurn:
 
     def __enter__(self) -> "MultiTurn":
         self._runner = asyncio.Runner()
-        self._worlds = Worlds()
+        self._worlds = host.Worlds()
         return self
 
     def __exit__(
@@ -52,7 +51,7 @@ class MultiTurn:
             self._gold[task.clean_id], _ = await self._played(task, calls)
         steps = [[calls_of(step) for step in turn] for turn in row["steps"]]
         model, end = await self._played(task, steps)
-        if state_hash(end) != row["state_sha"]:
+        if same_state.state_hash(end) != row["state_sha"]:
             return UNLISTED
         error = upstream_error(model, self._gold[task.clean_id])
         if row.get("crash"):

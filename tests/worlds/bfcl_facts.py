@@ -13,8 +13,7 @@ from typing import NamedTuple
 from robustbench_tc.builders.live import bfcl
 from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_error
 from robustbench_tc.schema import Call, LiveRow
-from robustbench_tc.worlds import find
-from robustbench_tc.worlds.same_state import state_hash
+from robustbench_tc.worlds import find, same_state
 
 from .bfcl_replays import Answer, Job, bfcl_data, gold, replays
 
@@ -32,17 +31,17 @@ class Counts(NamedTuple):
 
 def public(one: Answer) -> str:
     """What upstream compares."""
-    return state_hash(one.states[-1])
+    return same_state.state_hash(one.states[-1])
 
 
 def with_directory(one: Answer) -> str:
     """State, as everywhere in the live mode."""
-    return state_hash([one.states[-1], one.cwd])
+    return same_state.state_hash([one.states[-1], one.cwd])
 
 
 def with_private(one: Answer) -> str:
     """All that a later call could show."""
-    return state_hash([one.states[-1], one.cwd, one.private])
+    return same_state.state_hash([one.states[-1], one.cwd, one.private])
 
 
 STATES: dict[str, Callable[[Answer], str]] = {

@@ -10,11 +10,11 @@ import pytest
 
 from robustbench_tc.builders.live import bfcl
 from robustbench_tc.schema import Call, LiveRow
-from robustbench_tc.worlds import find
+from robustbench_tc.worlds import find, host
 from robustbench_tc.worlds.handle import Start
-from robustbench_tc.worlds.host import NOT_JSON, TIMED_OUT, TOO_LARGE, Worlds
 
 from ..refusals import refuses
+from .bfcl_facts import VERDICT, Counts, counted, lines
 from .bfcl_replays import LONG, WORLD, Answer, Job, gold, replays
 
 FILES = {"root": {"w": {"type": "directory", "contents": {"a.txt": {"type": "file", "content": "x"}}}}}
@@ -145,13 +145,13 @@ def nested(levels: int) -> list[Any]:
 
 
 HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
-    "it hangs": ("square_root", {"number": 2, "precision": 10**7}, TIMED_OUT),
+    "it hangs": ("square_root", {"number": 2, "precision": 10**7}, host.TIMED_OUT),
     "it is huge": ("square_root", {"number": 2, "precision": 10**13}, "Error during execution: "),
     "a number of 4,000 digits": ("add", {"a": 10**4000, "b": 1}, "0001"),
-    "a number of 5,000 digits": ("add", {"a": 10**5000, "b": 1}, NOT_JSON),
-    "two megabytes": ("mean", {"numbers": [1] * 10**6}, TOO_LARGE),
+    "a number of 5,000 digits": ("add", {"a": 10**5000, "b": 1}, host.NOT_JSON),
+    "two megabytes": ("mean", {"numbers": [1] * 10**6}, host.TOO_LARGE),
     "it is nested": ("mean", {"numbers": nested(900)}, "Error during execution: "),
-    "it is nested deeper": ("mean", {"numbers": nested(50_000)}, NOT_JSON),
+    "it is nested deeper": ("mean", {"numbers": nested(50_000)}, host.NOT_JSON),
     "a dunder": ("__init__", {}, "is not defined"),
 }
 """What a call does, the call, and a part of the result."""
@@ -161,7 +161,7 @@ def test_hostile_calls_cost_their_episode_an_error_and_others_nothing(bfcl_pytho
     world = find.find(find.BFCL, python=bfcl_python)
     begin = Start(start("MathAPI", {}))
 
-    async def told(worlds: Worlds, name: str, arguments: dict[str, Any]) -> str:
+    async def told(worlds: host.Worlds, name: str, arguments: dict[str, Any]) -> str:
         handle = await worlds.open(world, begin)
         answered = await handle.call(name, arguments)
         assert (await handle.call("add", {"a": 1, "b": 2})).text == '{"result": 3}'
@@ -169,7 +169,7 @@ def test_hostile_calls_cost_their_episode_an_error_and_others_nothing(bfcl_pytho
         return answered.text
 
     async def all_at_once() -> None:
-        async with Worlds(seconds=1.0) as worlds:
+        async with host.Worlds(seconds=1.0) as worlds:
             found = await asyncio.gather(
                 *(told(worlds, name, arguments) for name, arguments, _ in HOSTILE.values())
             )
@@ -213,3 +213,25 @@ def test_a_python_without_the_classes_is_refused(tmp_path: Path, monkeypatch: py
 def test_the_environment_holds_the_version_that_is_asked_for() -> None:
     wanted = WORLD.with_name("bfcl_requirements.txt").read_text()
     assert f"\nbfcl-eval=={find.BFCL_VERSION} --hash=sha256:" in wanted
+
+
+# --- The table of docs/live-bfcl.md is what replays give ----------------------------------------------
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "live-bfcl.md"
+
+
+@LONG
+@pytest.mark.parametrize("category", bfcl.CATEGORIES)
+def test_what_omission_and_repetition_change(category: str, shared: Path, bfcl_python: str) -> None:
+    rows = bfcl.tasks(shared / "sources", [category])
+    found = counted(bfcl_python, rows)
+    calls = sum(len(turn) for row in rows for turn in row.golden_calls)
+    assert set(lines(category, calls, found)) <= set(PAGE.read_text("utf-8").splitlines())
+    if category == "multi_turn_base":
+        assert found == {
+            "public attributes": Counts(593, 176, 190),
+            "+ working directory": Counts(604, 176, 190),
+            "+ private attributes": Counts(612, 178, 190),
+            VERDICT: Counts(1141, 190, 190),
+        }

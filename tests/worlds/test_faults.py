@@ -10,9 +10,8 @@ import pytest
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.result_faults import OVERSIZED, RESULT_FAULTS, UNMADE
 from robustbench_tc.schema import At, Fault, LiveTool, Step
+from robustbench_tc.worlds import fit, handle
 from robustbench_tc.worlds.faults import FaultedWorld, replaced
-from robustbench_tc.worlds.fit import failed, wrong_type
-from robustbench_tc.worlds.handle import LocalHandle, Start, load_file
 
 from .purse import Purse
 
@@ -29,7 +28,7 @@ def play(
     """The steps of an episode's calls, and the state of the purse after them."""
 
     async def run() -> tuple[list[Step], dict[str, Any]]:
-        world = FaultedWorld(LocalHandle(load_file(FILE), Start(EMPTY)), tools, fault)
+        world = FaultedWorld(handle.LocalHandle(handle.load_file(FILE), handle.Start(EMPTY)), tools, fault)
         steps = [await world.call(name, arguments) for name, arguments in calls]
         state = (await world.handle.snapshot()).state
         await world.close()
@@ -151,7 +150,7 @@ def test_an_injected_instruction_follows_the_true_result() -> None:
 def test_a_call_that_fails_leaves_the_fault_for_the_next(kind: Any) -> None:
     wrong: tuple[str, Any] = ("add_coins", {"amount": 0})
     steps, _ = play(Fault(At(write=1), kind, text="!"), [wrong, ADD, COUNT])
-    assert failed(steps[0].text) and not steps[0].met
+    assert fit.failed(steps[0].text) and not steps[0].met
     assert sum(step.met for step in steps) == 1
 
 
@@ -196,7 +195,7 @@ def test_a_distractor_answers_with_an_error_and_a_namesake_takes_what_fits_it_fi
     )
     calls: Calls = [("add_coins", {"wish": "luck"}), ADD, ("add_coins", {"amount": "2"})]
     steps, state = play(None, calls, [fake, *TOOLS])
-    assert failed(steps[0].text) and steps[0].executed == 0
+    assert fit.failed(steps[0].text) and steps[0].executed == 0
     assert steps[1].text == NORMAL and state["coins"] == 5
     assert "must be of type integer" in steps[2].text  # fits neither: the world's own tool says so
 
@@ -226,11 +225,13 @@ WORLD = Lax
 
 def test_strict_types_names_the_field_where_the_tool_would_take_the_lax_form(tmp_path: Path) -> None:
     (tmp_path / "lax.py").write_text(LAX)
-    module = load_file(tmp_path / "lax.py")
+    module = handle.load_file(tmp_path / "lax.py")
     tools = [LiveTool(**tool) for tool in module.WORLD.tools()]
 
     async def run() -> tuple[list[Step], int]:
-        world = FaultedWorld(LocalHandle(module, Start({"n": 0})), tools, Fault(At(call=1), "strict_types"))
+        world = FaultedWorld(
+            handle.LocalHandle(module, handle.Start({"n": 0})), tools, Fault(At(call=1), "strict_types")
+        )
         lax, strict = ("add", {"amount": "2"}), ("add", {"amount": 2})
         steps = [await world.call(*one) for one in (lax, lax, strict, lax)]
         return steps, (await world.handle.snapshot()).state["n"]
@@ -249,9 +250,9 @@ def test_types_are_looked_into_and_open_ones_passed_over() -> None:
             "any": {},
         }
     }
-    found = wrong_type(schema, {"any": object(), "items": [{"n": 1}, {"n": True}]})
+    found = fit.wrong_type(schema, {"any": object(), "items": [{"n": 1}, {"n": True}]})
     assert found == ("items[1].n", "integer")
-    assert wrong_type(schema, {"items": [{"n": 1}], "other": 1}) is None
+    assert fit.wrong_type(schema, {"items": [{"n": 1}], "other": 1}) is None
 
 
 def test_a_replaced_leaf_keeps_the_form_of_its_text() -> None:

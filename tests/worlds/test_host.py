@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.worlds import find
-from robustbench_tc.worlds.base import Task
+from robustbench_tc.worlds import base, find
 from robustbench_tc.worlds.handle import Answered, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import DIED, NOT_JSON, TIMED_OUT, TOO_LARGE, Handle, Worlds
 
@@ -60,7 +59,7 @@ def parent(worlds: Worlds) -> int:
     return server.process.pid
 
 
-async def played(worlds: Worlds, world: WorldType, task: Task) -> tuple[list[str], Snapshot]:
+async def played(worlds: Worlds, world: WorldType, task: base.Task) -> tuple[list[str], Snapshot]:
     handle = await worlds.open(world, Start(dict(task.state), task.seed))
     said = [
         (await handle.call(one.name, dict(one.arguments))).text for turn in task.turns for one in turn.gold

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.adapters import inspect_log
-from robustbench_tc.eval.adapters.logs import opened
+from robustbench_tc.eval.adapters import inspect_log, logs
 from robustbench_tc.eval.stats.runs import Run
 from tests import agent_server
 from tests.conftest import ROOT
@@ -125,7 +124,7 @@ def commands(page: str, after: str = "") -> list[str]:
 
 def verdicts(name: Path, *more: str) -> tuple[Run, dict[str, tuple[object, ...]]]:
     """A run, or a log as one, and by row what was said of it; `more`: columns beside these."""
-    with opened([str(name)]) as found:
+    with logs.opened([str(name)]) as found:
         run = found[0].read()
     columns = ("id", "correct", "error_mode", "stage", "stage_detail", *more)
     rows = zip(*(run.rows[column].tolist() for column in columns), strict=True)

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema
-from robustbench_tc.schema import Prediction, Verdict, dumps
 
 STORED, DEFLATED, BZIP2, LZMA, ZSTANDARD = 0, 8, 12, 14, 93
 Member = tuple[str, bytes]
@@ -70,8 +69,8 @@ def write(
 ) -> Path:
     """A log with these samples."""
     members = [("_journal/start.json", b"{}")]
-    members += [(f"samples/{n}_epoch_1.json", dumps(one).encode()) for n, one in enumerate(samples)]
-    members.append(("header.json", dumps(head or header(len(samples))).encode()))
+    members += [(f"samples/{n}_epoch_1.json", schema.dumps(one).encode()) for n, one in enumerate(samples)]
+    members.append(("header.json", schema.dumps(head or header(len(samples))).encode()))
     path.write_bytes(zip_of(members, method))
     return path
 
@@ -81,7 +80,7 @@ def of_run(run: Path, log: Path) -> Path:
     record = schema.loads((run / "run.json").read_bytes())
     settings, samples = record["settings"], []
     for row in pq.read_table(run / "scores.parquet").to_pylist():
-        one = schema.record(row, Prediction)
+        one = schema.record(row, schema.Prediction)
         sample: dict[str, Any] = {"id": one.id, "epoch": one.repeat + 1, "input": "asked", "target": "gold"}
         sample["metadata"] = {
             "clean_id": one.clean_id,
@@ -93,7 +92,7 @@ def of_run(run: Path, log: Path) -> Path:
         if one.status == "request_error":
             samples.append(sample | {"error": {"message": one.error or "gone"}})
             continue
-        verdict = schema.record(row, Verdict)
+        verdict = schema.record(row, schema.Verdict)
         sample["metadata"]["prediction"] = one
         said = {"repeat": one.repeat, "verdict": verdict}
         value = "C" if verdict.correct else "I"

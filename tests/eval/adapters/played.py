@@ -11,15 +11,13 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc import llm, schema
 from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import load_live
-from robustbench_tc.eval.live import inputs
-from robustbench_tc.eval.live.score import score_episodes
+from robustbench_tc.eval.live import inputs, score
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, LiveRow, dumps
 from robustbench_tc.worlds.host import Worlds
 from tests.conftest import ROOT
 
@@ -44,7 +42,7 @@ class Said:
     async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
         one = self._played.reply(base.number - 1)
         calls = [
-            {"id": f"call_{base.number}_{at}", "name": call.name, "arguments": dumps(call.parameters)}
+            {"id": f"call_{base.number}_{at}", "name": call.name, "arguments": schema.dumps(call.parameters)}
             for at, call in enumerate(one.calls)
         ]
         return msgspec.structs.replace(base, text=one.text, tool_calls=calls or None)
@@ -60,18 +58,18 @@ def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     async def run() -> list[Record]:
         found = []
         async with Worlds() as worlds:
-            with Store(place / "journal.jsonl") as journal:
+            with llm.Store(place / "journal.jsonl") as journal:
                 for repeat, one in enumerate(played):
                     row = rows[one.row]
                     speaker, world = Said(one), types[row.world]
                     found.append(await acted(row, speaker, settings, journal, world, worlds, repeat))
-            return msgspec.to_builtins(await score_episodes(found, rows, worlds))  # type: ignore[no-any-return]
+            return msgspec.to_builtins(await score.score_episodes(found, rows, worlds))  # type: ignore[no-any-return]
 
     return asyncio.run(run())
 
 
 @contextmanager
-def serving(rows: Sequence[LiveRow], played: Sequence[Played]) -> Iterator[str]:
+def serving(rows: Sequence[schema.LiveRow], played: Sequence[Played]) -> Iterator[str]:
     """An address that plays the episodes one after the other: a request without a reply of ours in it begins
     the next one, which has to be of the row that is due."""
     by_id = {row.id: row for row in rows}
@@ -168,7 +166,7 @@ def traces(folder: Path) -> list[tuple[str, float, Record]]:
     [path] = folder.glob("out/*/traces.jsonl")
     found = []
     for line in path.read_text().splitlines():
-        episode: Json = json.loads(line)
+        episode: schema.Json = json.loads(line)
         [trace] = episode["traces"]
         [reward] = [one["score"] for one in trace["rewards"].values()]
         found.append((episode["task"]["data"]["id"], reward, trace["info"]["robustbench_tc"]["record"]))

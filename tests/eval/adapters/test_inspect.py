@@ -12,11 +12,8 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.adapters.logs import opened
-from robustbench_tc.eval.adapters.rows import Rows
-from robustbench_tc.eval.inputs import load_live
-from robustbench_tc.eval.stats.runs import align
-from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.eval.adapters import logs, rows
+from robustbench_tc.eval.stats import runs, summary
 from tests import agent_server
 from tests.conftest import ROOT, Done
 
@@ -49,8 +46,8 @@ def test_every_verdict_is_that_of_our_own_run(agent: str, mode: str, release: Pa
         ours.fingerprint,
     )
     # The table that inspect_ai prints is that of our statistics.
-    [outcomes] = align([ours])
-    values = summarise(outcomes).values
+    [outcomes] = runs.align([ours])
+    values = summary.summarise(outcomes).values
     expected = {name: one.value for name, one in values.items() if one is not None}
     assert expected and expected.items() <= printed(samples(tmp_path)[1]).items()
 
@@ -60,7 +57,7 @@ def test_epochs_are_repeats_and_a_part_is_a_part(
 ) -> None:
     words = ("-T", "types=clean,same_name_A,transient_timeout", "--epochs", "2", "--limit", "12")
     log = asked_by_inspect(release, "gives-up-on-error", tmp_path, *words)
-    with opened([str(log)]) as found:
+    with logs.opened([str(log)]) as found:
         run = found[0].read()
     assert len(run.rows["id"]) == 24
     assert set(run.rows["repeat"].tolist()) == {0, 1}
@@ -97,7 +94,7 @@ def test_a_server_that_fails_leaves_no_wrong_answers(release: Path, tmp_path: Pa
         *("--limit", "3", "--max-retries", "0", "--no-fail-on-error", "--timeout", "5"),
         place=tmp_path,
     )
-    with opened([str(log) for log in (tmp_path / "logs").glob("*.eval")]) as found:
+    with logs.opened([str(log) for log in (tmp_path / "logs").glob("*.eval")]) as found:
         assert len(found) == 1, done.stdout + done.stderr
         run = found[0].read()
     assert set(run.rows["correct"].tolist()) == {-1} and set(run.rows["status"].tolist()) == {"request_error"}
@@ -124,7 +121,7 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
     assert 0 < len(met) < len(clean)
     lost = sum(clean[one["clean_id"]] - one["success"] for one in met) / len(met)
     assert shown["delta_matched_live_silent_no_op"] == pytest.approx(lost)
-    with opened([str(log)]) as found:  # pairs by the ids of its samples, as any other log
+    with logs.opened([str(log)]) as found:  # pairs by the ids of its samples, as any other log
         assert len(found[0].read().rows["id"]) == 40
 
 
@@ -132,8 +129,8 @@ def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callabl
     """The page's, on two rows; what is built is the fixture's."""
     build, evaluate, compare = commands("inspect.md", "## Live episodes")
     (tmp_path / build.removeprefix("rbtc build live --out ")).symlink_to(live)
-    wanted = list(Rows(str(live), types="silent_no_op").rows)[:2]
-    all_rows = load_live(str(live)).rows
+    wanted = list(rows.Rows(str(live), types="silent_no_op").rows)[:2]
+    all_rows = inputs.load_live(str(live)).rows
     due = {one.row: one for one in episodes.drawn(all_rows, len(all_rows))}
     words = evaluate.removeprefix("inspect ").split()
     with played.serving(all_rows, [due[name] for name in wanted]) as url:

@@ -11,10 +11,8 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, schema
-from robustbench_tc.eval.adapters import inspect_log
-from robustbench_tc.eval.adapters.logs import opened
+from robustbench_tc.eval.adapters import inspect_log, logs
 from robustbench_tc.eval.stats.compare import Comparison
-from robustbench_tc.schema import Sample
 from tests.conftest import Done
 from tests.eval import small
 from tests.refusals import refuses
@@ -22,10 +20,10 @@ from tests.refusals import refuses
 from . import made_logs
 
 
-def replies(seed: int, share: float) -> Callable[[Sample], Mapping[str, Any]]:
+def replies(seed: int, share: float) -> Callable[[schema.Sample], Mapping[str, Any]]:
     """Right in `share` of the rows, drawn by the row's id; some end at the limit."""
 
-    def reply(row: Sample) -> Mapping[str, Any]:
+    def reply(row: schema.Sample) -> Mapping[str, Any]:
         draw = random.Random(f"{seed} {row.id}")
         gold = [
             {"name": call.name, "arguments": first_values(call.parameters)} for call in row.golden_answers[0]
@@ -104,7 +102,7 @@ def test_a_sample_that_failed_has_no_verdict(tmp_path: Path, runs: dict[str, tup
     release = small.write(tmp_path / "release", small.rows("transient_timeout"))
     half = small.scored_run(tmp_path / "half", release, "half", replies(3, 0.9))
     log = made_logs.of_run(half, tmp_path / "half.eval")
-    with opened([str(log)]) as found:
+    with logs.opened([str(log)]) as found:
         run = found[0].read()
     assert set(run.rows["status"].tolist()) == {"ok"}
     rows = schema.loads((half / "run.json").read_bytes())["expected"]
@@ -117,7 +115,7 @@ def test_a_sample_that_failed_has_no_verdict(tmp_path: Path, runs: dict[str, tup
     found_gaps = api.compare(log, broken).notes
     assert any("1 of" in line and "no verdict" in line for line in found_gaps), found_gaps
     broken.write_bytes(made_logs.zip_of(unpacked(log)[:-2] + unpacked(log)[-1:]))
-    with opened([str(broken)]) as found:
+    with logs.opened([str(broken)]) as found:
         assert len(found[0].read().rows["id"]) == rows - 1
     assert any("never made" in line or "no verdict" in line for line in api.compare(log, broken).notes)
 

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.eval import inputs, wire
+from robustbench_tc.eval import data, inputs, wire
 from robustbench_tc.eval.adapters.logs import opened
-from robustbench_tc.eval.data import Selection
 from tests import agent_server
 from tests.conftest import Done
 from tests.eval import small
@@ -24,7 +23,7 @@ STATIC = (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3])
 @pytest.fixture(scope="module")
 def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled rows of eight samples, with model-written types among them."""
-    rows = inputs.load_samples(str(bundled)).select(Selection(samples=8))
+    rows = inputs.load_samples(str(bundled)).select(data.Selection(samples=8))
     return small.write(tmp_path_factory.mktemp("lm-eval") / "release", rows)
 
 

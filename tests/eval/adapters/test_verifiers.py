@@ -14,7 +14,6 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.inputs import load_live
 from tests import agent_server
 from tests.conftest import ROOT
 
@@ -60,7 +59,7 @@ def test_every_static_verdict_is_that_of_our_own_run(mode: str, release: Path, t
 @contextmanager
 def oracle(dataset: Path) -> Iterator[str]:
     """An address where gold's calls of the clean rows are made, in the rows' order."""
-    rows = [row for row in load_live(str(dataset)).rows if row.clean]
+    rows = [row for row in inputs.load_live(str(dataset)).rows if row.clean]
     due = [
         Played(
             row.id,
@@ -111,7 +110,7 @@ def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_server_that_fails_gives_no_reward(dataset: Path, tmp_path: Path) -> None:
-    rows = load_live(str(dataset)).rows
+    rows = inputs.load_live(str(dataset)).rows
     with played.serving(rows, drawn(rows[1:2], 1)) as url:  # another row is due: the request is refused
         done = played.verifiers(
             *("vf-eval", "rbtc-rows", *played.EVAL, "--client.base-url", url, "-m", "m", "-n", 1),

@@ -1,6 +1,5 @@
 """A results repository on the tests' Hub, and its people."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,13 +7,10 @@ from typing import Any, Self
 
 import pytest
 
-from robustbench_tc.eval.leaderboard import check, repository, submit
-from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.entry import Entry, Submission
-from robustbench_tc.eval.leaderboard.repository import Hub as Place
+from robustbench_tc.eval.leaderboard import check, datasets, entry, repository, submit
 from tests.hub import ADA, MALLORY, WRITER, Hub
 
-SUBMISSION = Submission(model="lab/Alpha-3B", weights="open", licence="apache-2.0")
+SUBMISSION = entry.Submission(model="lab/Alpha-3B", weights="open", licence="apache-2.0")
 
 
 @contextmanager
@@ -34,20 +30,15 @@ def asked_here(hub: Hub) -> Iterator[None]:
 @contextmanager
 def account(token: str) -> Iterator[None]:
     """Whoever asks in this block."""
-    before = os.environ.get("HF_TOKEN")
-    os.environ["HF_TOKEN"] = token
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", token)
         yield
-    finally:
-        os.environ.pop("HF_TOKEN")
-        if before is not None:
-            os.environ["HF_TOKEN"] = before
 
 
 class Results:
     """A repository of its own, `acme/NAME`, whose maintainer is the account `maintainer`."""
 
-    def __init__(self, hub: Hub, name: str, data: Datasets) -> None:
+    def __init__(self, hub: Hub, name: str, data: datasets.Datasets) -> None:
         self.hub, self.name, self.data = hub, name, data
 
     def begin(self) -> Self:
@@ -116,8 +107,8 @@ class Results:
         said = [(event.author, event.content) for event in found.events if event.type == "comment"]
         return said[1:]
 
-    def read(self) -> tuple[list[Entry], dict[str, str]]:
-        _, found, dropped = repository.read_entries(Place(self.name))
+    def read(self) -> tuple[list[entry.Entry], dict[str, str]]:
+        _, found, dropped = repository.read_entries(repository.Hub(self.name))
         return found, dropped
 
     @property

@@ -1,95 +1,78 @@
 """A sign-in provider on loopback that says yes to everybody: OpenID Connect as far as a Space uses it."""
 
-import json
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from ...loopback import LoopbackServer
 
 CLIENT, SECRET = "board-client", "board-secret-0123456789-0123456789"
 
 
-@contextmanager
-def provider(user: str, *orgs: str) -> Iterator[str]:
-    """Serves the provider; everybody who comes is `user`, a member of `orgs`. Yields its address."""
-    from joserfc import jwt
-    from joserfc.jwk import RSAKey
+class Provider(LoopbackServer):
+    """Everybody who comes is `user`, a member of `orgs`."""
 
-    key = RSAKey.generate_key(2048, {"kid": "test"})
-    nonces: dict[str, str] = {}
+    def __init__(self, user: str, *orgs: str) -> None:
+        from joserfc.jwk import RSAKey
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *arguments: object) -> None:
-            """Silent."""
+        super().__init__(lambda body: "")
+        self.user, self.orgs = user, orgs
+        self.pair = RSAKey.generate_key(2048, {"kid": "test"})
+        self.nonce = ""
 
-        def _answer(self, value: Any, status: int = 200, **headers: str) -> None:
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            for name, text in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(name, text)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            if parts.path == "/.well-known/openid-configuration":
-                names = {"authorization_endpoint": "authorize", "token_endpoint": "token", "jwks_uri": "jwks"}
-                found = {name: f"{address}/{path}" for name, path in names.items()}
-                self._answer(
-                    {
-                        "issuer": address,
-                        "id_token_signing_alg_values_supported": ["RS256"],
-                        "response_types_supported": ["code"],
-                        **found,
-                    }
-                )
-            elif parts.path == "/authorize":
-                nonces["code"] = asked.get("nonce", "")
-                back = f"{asked['redirect_uri']}&{urlencode({'code': 'code', 'state': asked['state']})}"
-                self._answer({}, 302, Location=back)
-            elif parts.path == "/jwks":
-                self._answer({"keys": [key.as_dict(private=False)]})
-            else:
-                self._answer({}, 404)
+    def add_routes(self, app: web.Application) -> None:
+        app.router.add_get("/.well-known/openid-configuration", self._configuration)
+        app.router.add_get("/authorize", self._authorize)
+        app.router.add_get("/jwks", self._keys)
+        app.router.add_post("/token", self._token)
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            now = int(time.time())
-            claims = {
-                "iss": address,
-                "aud": CLIENT,
-                "sub": "1",
-                "iat": now,
-                "exp": now + 600,
-                "nonce": nonces.get("code", ""),
-                "name": user,
-                "preferred_username": user,
-                "profile": f"{address}/{user}",
-                "picture": f"{address}/picture",
-                "orgs": [{"preferred_username": org} for org in orgs],
+    async def _configuration(self, request: web.Request) -> web.Response:
+        places = {"authorization_endpoint": "authorize", "token_endpoint": "token", "jwks_uri": "jwks"}
+        return web.json_response(
+            {
+                "issuer": self.url,
+                "id_token_signing_alg_values_supported": ["RS256"],
+                "response_types_supported": ["code"],
+                **{name: f"{self.url}/{place}" for name, place in places.items()},
             }
-            token = jwt.encode({"alg": "RS256", "kid": "test"}, claims, key)
-            self._answer(
-                {
-                    "access_token": "oauth_access_token_of_the_user",
-                    "token_type": "bearer",
-                    "expires_in": 600,
-                    "scope": "openid profile",
-                    "id_token": token,
-                }
-            )
+        )
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield address
-    finally:
-        server.shutdown()
-        server.server_close()
+    async def _authorize(self, request: web.Request) -> web.Response:
+        self.nonce = request.query.get("nonce", "")
+        code = urlencode({"code": "code", "state": request.query["state"]})
+        raise web.HTTPFound(f"{request.query['redirect_uri']}&{code}")
+
+    async def _keys(self, request: web.Request) -> web.Response:
+        return web.json_response({"keys": [self.pair.as_dict(private=False)]})
+
+    async def _token(self, request: web.Request) -> web.Response:
+        from joserfc import jwt
+
+        now = int(time.time())
+        claims = {
+            "iss": self.url,
+            "aud": CLIENT,
+            "sub": "1",
+            "iat": now,
+            "exp": now + 600,
+            "nonce": self.nonce,
+            "name": self.user,
+            "preferred_username": self.user,
+            "profile": f"{self.url}/{self.user}",
+            "picture": f"{self.url}/picture",
+            "orgs": [{"preferred_username": org} for org in self.orgs],
+        }
+        return web.json_response(
+            {
+                "access_token": "oauth_access_token_of_the_user",
+                "token_type": "bearer",
+                "expires_in": 600,
+                "scope": "openid profile",
+                "id_token": jwt.encode({"alg": "RS256", "kid": "test"}, claims, self.pair),
+            }
+        )

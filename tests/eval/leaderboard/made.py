@@ -9,26 +9,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from robustbench_tc import api, schema, seeding, taxonomy
+from robustbench_tc import api, llm, schema, seeding, taxonomy
 from robustbench_tc.compute import loop
-from robustbench_tc.eval import predictions, prompts, record, session
+from robustbench_tc.eval import predictions, prompts, record, scripted, session, speakers, who
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Dataset, load_live
-from robustbench_tc.eval.leaderboard import checker, flags
-from robustbench_tc.eval.leaderboard.checker import CONDITIONS
+from robustbench_tc.eval.leaderboard import checker, flags, submit
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
-from robustbench_tc.eval.leaderboard.submit import publish
 from robustbench_tc.eval.live import inputs, prompts as live_prompts
-from robustbench_tc.eval.live.inputs import LiveData
-from robustbench_tc.eval.record import Settings, start
-from robustbench_tc.eval.scripted import Scripted
-from robustbench_tc.eval.speakers import ReferenceAgent, ScriptedAgent
-from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.significance import Loss
-from robustbench_tc.eval.stats.summary import TypeRow, from_counts
-from robustbench_tc.eval.who import Opened
-from robustbench_tc.llm import Stats
-from robustbench_tc.schema import Prediction, Sample
+from robustbench_tc.eval.stats import intervals, significance, summary
 
 from ..live import purses
 
@@ -50,12 +39,15 @@ def settings(
     )
 
 
-def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[Prediction]:
+def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[schema.Prediction]:
     """What the agent answers to every row."""
-    speaker, plain = ReferenceAgent(agent, dataset.anchors()), msgspec.structs.replace(asked, defend=())
+    speaker, plain = (
+        speakers.ReferenceAgent(agent, dataset.anchors()),
+        msgspec.structs.replace(asked, defend=()),
+    )
 
-    async def prediction(row: Sample) -> Prediction:
-        env = Scripted(row, plain)
+    async def prediction(row: schema.Sample) -> schema.Prediction:
+        env = scripted.Scripted(row, plain)
         dialogue = Dialogue(env, plain)
         while (ask := dialogue.ask()) is not None:
             said = await speaker.reply(dialogue, ask, dialogue.base())
@@ -63,7 +55,7 @@ def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[Predic
             dialogue.reply(dialogue.noted(msgspec.structs.replace(said, **cost)))
         return predictions.combine(row, dataset.hashes[row.id], asked, *env.answers)
 
-    async def every() -> list[Prediction]:
+    async def every() -> list[schema.Prediction]:
         return [await prediction(row) for row in dataset.rows]
 
     found = loop.run(every())
@@ -90,7 +82,7 @@ def local_run(folder: Path, agent: str, dataset: Dataset, *, model: str = "Alpha
 def as_handed_in(run: Path, into: Path, **stated: Any) -> Path:
     """The three files of a run as `submit` adds them."""
     into.mkdir(parents=True)
-    publish(run, into)
+    submit.publish(run, into)
     state(into, **stated)
     return into
 
@@ -125,11 +117,11 @@ def entry(
     """One of them; `fields` of the entry are put in place of the made-up ones."""
     draw = np.random.default_rng(number)
     skill = 0.2 + 0.6 * number / max(n, 2)
-    right = draw.random((len(CONDITIONS), samples)) < skill
+    right = draw.random((len(checker.CONDITIONS), samples)) < skill
     right[0] |= draw.random(samples) < 0.3
     org, model = f"lab{number % 17}", f"Model-{number}-{1 + number % 70}B"
     day = date(2026, 1, 1) + timedelta(days=number % 300)
-    counts = {code: (int(right[at].sum()), samples) for at, code in enumerate(CONDITIONS)}
+    counts = {code: (int(right[at].sum()), samples) for at, code in enumerate(checker.CONDITIONS)}
     made = Entry(
         kind="core",
         run=f"{org}/{model}/{day:%Y%m%d}-{number:012x}",
@@ -160,7 +152,7 @@ def entry(
 
 def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figures:
     """Figures with these counts and verdicts; the intervals are those of independent rows."""
-    found = from_counts(counts) if number < 8 else None
+    found = summary.from_counts(counts) if number < 8 else None
     sums = {"perturbed": taxonomy.codes()}
     for component in taxonomy.COMPONENTS:
         sums[component] = tuple(one.code for one in taxonomy.types() if one.component == component)
@@ -172,10 +164,10 @@ def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figu
     shares = {name: of[0] / of[1] for name, of in whole.items()}
     clean = shares[taxonomy.CLEAN]
 
-    def near(value: float, n: int) -> Interval:
-        return Interval(value, value - 0.05, value + 0.05, n)
+    def near(value: float, n: int) -> intervals.Interval:
+        return intervals.Interval(value, value - 0.05, value + 0.05, n)
 
-    metrics: dict[str, Interval | None] = {
+    metrics: dict[str, intervals.Interval | None] = {
         "clean": near(clean, whole["clean"][1]),
         "perturbed": near(shares["perturbed"], whole["perturbed"][1]),
         "retention": near(shares["perturbed"] / clean, whole["perturbed"][1]),
@@ -186,10 +178,10 @@ def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figu
         metrics |= {f"accuracy_{name}": near(shares[name], n), f"delta_{name}": near(clean - shares[name], n)}
         metrics[f"delta_matched_{name}"] = metrics[f"delta_{name}"]
     types = {
-        code: TypeRow(
+        code: summary.TypeRow(
             accuracy=near(counts[code][0] / counts[code][1], counts[code][1]),
             delta=near(clean - counts[code][0] / counts[code][1], counts[code][1]),
-            flips=Loss(counts[code][1], 3, 1, 2 / counts[code][1], 0.5, 0.5),
+            flips=significance.Loss(counts[code][1], 3, 1, 2 / counts[code][1], 0.5, 0.5),
         )
         for code in taxonomy.codes()
     }  # fmt: skip
@@ -228,7 +220,7 @@ def live_dataset(folder: Path) -> Path:
 
 def played(
     folder: Path,
-    asked: LiveData,
+    asked: inputs.LiveData,
     agent: str,
     *,
     model: str = "Alpha-3B",
@@ -237,7 +229,7 @@ def played(
     defend: tuple[str, ...] = (),
 ) -> Path:
     """A finished run of a scripted agent, which says of itself that it is a model."""
-    settings = Settings(
+    settings = record.Settings(
         fingerprint=asked.fingerprint(),
         model=model,
         mode=mode,  # type: ignore[arg-type]
@@ -247,14 +239,14 @@ def played(
         repeat=repeat,
         defend=defend,
     )
-    made = start(folder, asked, settings, len(asked.rows) * repeat)
-    speaker = nullcontext(Opened(ScriptedAgent(agent, asked.clean()), 4, Stats()))
+    made = record.start(folder, asked, settings, len(asked.rows) * repeat)
+    speaker = nullcontext(who.Opened(speakers.ScriptedAgent(agent, asked.clean()), 4, llm.Stats()))
     worlds = inputs.world_types(asked.rows)
     session.run(made, asked, speaker, worlds=worlds)
     return folder
 
 
-def mixed(folder: Path, asked: LiveData, **options: Any) -> Path:
+def mixed(folder: Path, asked: inputs.LiveData, **options: Any) -> Path:
     """A run that is no scripted agent's: two of them, a task each in turns."""
     first = played(folder / "a", asked, "blind-retrier", **options)
     second = played(folder / "b", asked, "liar", **options)

@@ -12,11 +12,9 @@ import msgspec
 import pytest
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.leaderboard import check, checker, repository, submit
+from robustbench_tc.eval.leaderboard import check, checker, datasets, repository, submit
 from robustbench_tc.eval.leaderboard.check import Remark
-from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Submission
-from robustbench_tc.eval.leaderboard.repository import Folder, Hub, Hub as Place
 from tests.hub import ADA, MALLORY, READER, STRANGER, WRITER
 
 from ...refusals import refuses
@@ -25,7 +23,8 @@ from . import made
 from .conftest import RunOf
 from .hubs import Results, account
 
-POINTS = 20
+POINTS = 20 if os.environ.get("RBTC_NIGHTLY") == "1" else 5
+"""At which a check is killed: `make nightly` tries all twenty."""
 
 
 def killed_at(point: int, work: Callable[[], object], owner: Any, name: str) -> int:
@@ -80,11 +79,11 @@ def test_a_killed_check_is_made_good_by_the_next(listed: Results, local_run_of: 
         return (result.files, *(result.comments(number) for number in range(1, 6)))
 
     wanted = after(listed.copy("acme/whole"))
-    points = spread(killed_at(-1, listed.copy("acme/counted").check, Hub, "step"))
+    points = spread(killed_at(-1, listed.copy("acme/counted").check, repository.Hub, "step"))
     assert len(points) == POINTS
     for point in points:
         copy = listed.copy(f"acme/killed-{point}")
-        assert killed_at(point, copy.check, Hub, "step") == point + 1
+        assert killed_at(point, copy.check, repository.Hub, "step") == point + 1
         assert after(copy) == wanted, point
     assert wanted[0] != listed.files and len(listed.copy("acme/whole").read()[0]) == 1
 
@@ -92,7 +91,7 @@ def test_a_killed_check_is_made_good_by_the_next(listed: Results, local_run_of: 
 class Local:
     """Results in a folder."""
 
-    def __init__(self, folder: Path, data: Datasets) -> None:
+    def __init__(self, folder: Path, data: datasets.Datasets) -> None:
         self.folder, self.data = folder, data
         submit.init(str(folder), data.core.name)
 
@@ -114,7 +113,7 @@ class Local:
 
 
 @pytest.fixture(scope="module")
-def three(data: Datasets, local_run_of: RunOf, tmp_path_factory: pytest.TempPathFactory) -> Local:
+def three(data: datasets.Datasets, local_run_of: RunOf, tmp_path_factory: pytest.TempPathFactory) -> Local:
     """A folder with three runs that have no entry yet."""
     made = Local(tmp_path_factory.mktemp("three") / "results", data)
     for org in ("c", "a", "b"):
@@ -123,7 +122,7 @@ def three(data: Datasets, local_run_of: RunOf, tmp_path_factory: pytest.TempPath
 
 
 def test_order_and_processes_change_no_byte(
-    three: Local, data: Datasets, local_run_of: RunOf, tmp_path: Path
+    three: Local, data: datasets.Datasets, local_run_of: RunOf, tmp_path: Path
 ) -> None:
     one = Local(tmp_path / "one", data)
     for org in ("a", "b", "c"):
@@ -135,11 +134,13 @@ def test_order_and_processes_change_no_byte(
     assert len(many.check(jobs=3).new) == 3
     assert one.files == many.files
     assert many.check(everything=True, jobs=2).entries == 3 and one.files == many.files
-    _, found, dropped = repository.read_entries(Folder(many.folder))
+    _, found, dropped = repository.read_entries(repository.Folder(many.folder))
     assert [entry.submitter for entry in found] == [None] * 3 and not dropped
 
 
-def test_a_killed_check_of_a_folder_is_made_good(three: Local, data: Datasets, tmp_path: Path) -> None:
+def test_a_killed_check_of_a_folder_is_made_good(
+    three: Local, data: datasets.Datasets, tmp_path: Path
+) -> None:
     def fresh(name: str) -> Local:
         made = Local(tmp_path / name, data)
         shutil.copytree(three.folder / "runs" / "a", made.folder / "runs" / "a")
@@ -163,7 +164,7 @@ def test_what_does_not_fit_its_files_is_left_out_and_counted(three: Local, tmp_p
     (changed / "submission.yaml").write_text("model: Alpha-3B\nlicence: mit\n")
     (gone / "run.json").unlink()
     (whole / "entry.json").unlink()
-    _, found, dropped = repository.read_entries(Folder(local.folder))
+    _, found, dropped = repository.read_entries(repository.Folder(local.folder))
     assert [entry.run for entry in found] == [str(whole.relative_to(local.folder / "runs"))]
     assert [*dropped.values()] == ["its files are not those that were scored"] * 2
     report = local.check()
@@ -269,7 +270,7 @@ def test_who_submitted_is_the_author_of_the_pull_request(listed: Results, local_
     listed.merge(2)
     [entry] = listed.check().new
     assert (entry.run.split("/")[0], entry.submitter, entry.member) == ("lab", "mallory", False)
-    space = Place(listed.name).read("status.yaml").replace(b"spaces: []", b"spaces: [mallory]")
+    space = repository.Hub(listed.name).read("status.yaml").replace(b"spaces: []", b"spaces: [mallory]")
     listed.push({"status.yaml": space}, token=WRITER, main=True)
     listed.submit(local_run_of("oracle"), MALLORY)
     listed.merge(3)
@@ -324,12 +325,14 @@ def test_a_token_without_the_right_is_told_what_it_needs(results: Results, local
 
 
 def test_a_new_dataset_version_empties_nothing(
-    listed: Results, data: Datasets, local_run_of: RunOf, tmp_path: Path
+    listed: Results, data: datasets.Datasets, local_run_of: RunOf, tmp_path: Path
 ) -> None:
     found, _ = listed.read()
     one_less = [row for row in data.core.rows if row.clean_id != data.core.rows[0].clean_id]
     newer = small.write(tmp_path / "newer", one_less)
-    text = Place(listed.name).read("status.yaml").replace(data.core.name.encode(), str(newer).encode())
+    text = (
+        repository.Hub(listed.name).read("status.yaml").replace(data.core.name.encode(), str(newer).encode())
+    )
     listed.push({"status.yaml": text}, token=WRITER, main=True)
     report = listed.check(everything=True)
     assert (report.entries, report.new) == (1, []) and listed.read() == (found, {})

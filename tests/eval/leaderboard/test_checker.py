@@ -15,9 +15,6 @@ from robustbench_tc.eval import inputs, predictions
 from robustbench_tc.eval.leaderboard import check, checker, flags, repository, submit, verify
 from robustbench_tc.eval.leaderboard.datasets import Datasets, title
 from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Status, Submission, Vouched, parse_status
-from robustbench_tc.eval.leaderboard.repository import open_place
-from robustbench_tc.eval.leaderboard.submit import publish
-from robustbench_tc.schema import Sample
 from tests.agent_server import serving
 
 from ...refusals import refuses
@@ -151,7 +148,7 @@ def test_what_is_public_names_no_place(local_run_of: RunOf, data: Datasets, tmp_
 def test_a_run_that_is_not_complete_is_refused_in_a_line(local_run_of: RunOf, tmp_path: Path) -> None:
     run = made.changed(local_run_of("silent"), tmp_path / "run")
     (run / "predictions.parquet").unlink()
-    refuses(r"has no predictions.parquet yet", publish, run, tmp_path)
+    refuses(r"has no predictions.parquet yet", submit.publish, run, tmp_path)
 
 
 # --- datasets ------------------------------------------------------------
@@ -195,7 +192,7 @@ def place(
 @pytest.fixture
 def runs(place: str) -> dict[str, str]:
     """By kind."""
-    return {entry.kind: entry.run for entry in repository.read_entries(open_place(place))[1]}
+    return {entry.kind: entry.run for entry in repository.read_entries(repository.open_place(place))[1]}
 
 
 def tiers(place: str) -> dict[str, Vouched]:
@@ -272,7 +269,7 @@ def test_an_endpoint_is_asked_rows_that_nobody_has_seen(
 
     monkeypatch.setattr("robustbench_tc.audits.again.fresh_rows", rebuild)
 
-    def asked(agent: str, rows: Sequence[Sample], work: str) -> Vouched:
+    def asked(agent: str, rows: Sequence[schema.Sample], work: str) -> Vouched:
         with serving(agent, rows) as url:
             return verify.verify(place, runs["core"], base_url=url, work=tmp_path / work, by="ann")
 

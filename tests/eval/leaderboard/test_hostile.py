@@ -21,7 +21,6 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval.leaderboard import checker
-from robustbench_tc.eval.leaderboard.checker import Exceeded, Limits, in_child
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Refused, Status
 
@@ -517,7 +516,7 @@ def wasteful(scratch: Path) -> bytes:
 
 
 def test_a_child_is_killed_where_it_exceeds_its_limits() -> None:
-    few = Limits(memory=3 << 30, cpu_s=1, wall_s=3, file=1 << 20)
+    few = checker.Limits(memory=3 << 30, cpu_s=1, wall_s=3, file=1 << 20)
     for work, says in (
         (endless, "time"),
         (asleep, "time"),
@@ -525,6 +524,6 @@ def test_a_child_is_killed_where_it_exceeds_its_limits() -> None:
         (wasteful, "crash"),
         (lambda _: bytes(1 // 0), "crash"),
     ):
-        with pytest.raises(Exceeded, match=says):
-            in_child(work, few)
-    assert in_child(lambda _: b"x" * 500_000, few) == b"x" * 500_000
+        with pytest.raises(checker.Exceeded, match=says):
+            checker.in_child(work, few)
+    assert checker.in_child(lambda _: b"x" * 500_000, few) == b"x" * 500_000

@@ -9,7 +9,6 @@ import pytest
 
 from robustbench_tc.eval.leaderboard import checker, repository
 from robustbench_tc.eval.leaderboard.entry import Entry
-from robustbench_tc.eval.leaderboard.repository import Hub as Place
 from tests.hub import ADA
 
 from . import made
@@ -25,7 +24,7 @@ class Attacker:
     """What a stranger has to make a pull request of."""
 
     def __init__(self, results: Results, folder: Path) -> None:
-        self.place = Place(results.name)
+        self.place = repository.Hub(results.name)
         [self.honest] = results.read()[0]
         self.theirs = f"runs/{self.honest.run}"
         self.folder = folder

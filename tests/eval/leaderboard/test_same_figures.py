@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from robustbench_tc import api
+from robustbench_tc import api, schema
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.leaderboard import checker
-from robustbench_tc.eval.leaderboard.datasets import Datasets
+from robustbench_tc.eval.leaderboard import checker, datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Status
-from robustbench_tc.schema import Json
 
 from ...conftest import Done
 from ...loopback import LoopbackServer
@@ -81,17 +79,17 @@ def packs_of(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def all_data(
     release: Path, packs_of: Path, live_release: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Datasets]:
+) -> dict[str, datasets.Datasets]:
     """Repositories whose core is the release, and the one with packs; both take live runs and own tools."""
     folder = tmp_path_factory.mktemp("shop")
     api.build(folder / "bench", cases=shop.write(folder), types=("transient_timeout",))
     status = Status(dataset=str(release), live=str(live_release), own=(str(folder / "bench"),))
-    core = Datasets.of_status(status)
-    packs = Datasets.of_status(Status(dataset=str(packs_of)))
+    core = datasets.Datasets.of_status(status)
+    packs = datasets.Datasets.of_status(Status(dataset=str(packs_of)))
     return {"core": core, "own": core, "live": core, "packs": packs}
 
 
-def local_run(kind: Kind, data: Datasets, folder: Path) -> Path:
+def local_run(kind: Kind, data: datasets.Datasets, folder: Path) -> Path:
     """The run on this machine, as its command leaves it."""
     if kind.of == "live":
         assert data.live is not None
@@ -108,7 +106,7 @@ def local_run(kind: Kind, data: Datasets, folder: Path) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_an_entry_has_the_figures_of_the_commands(
-    kind: Kind, all_data: dict[str, Datasets], tmp_path: Path, rbtc: Rbtc
+    kind: Kind, all_data: dict[str, datasets.Datasets], tmp_path: Path, rbtc: Rbtc
 ) -> None:
     data = all_data[kind.of]
     run = local_run(kind, data, tmp_path)
@@ -121,7 +119,7 @@ def test_an_entry_has_the_figures_of_the_commands(
     (of_live if kind.of == "live" else of_rows)(entry, json.loads(said.out), run)
 
 
-def plain(value: Any) -> Json:
+def plain(value: Any) -> schema.Json:
     return json.loads(msgspec.json.encode(value))
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.eval.leaderboard import site
-from robustbench_tc.eval.leaderboard.entry import Status, Vouched
+from robustbench_tc.eval.leaderboard import entry, site
 
 from ...browsing import VIEWS, Watched, readable
 from .made import entries_of
@@ -19,7 +18,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site with a page of every kind, two pages of ranked runs, and one whose texts are attacks."""
     entries = [*some_of_all(), msgspec.structs.replace(hostile(7), run="lab/evil/20260101-eeeeeeeeeeee")]
     out = tmp_path_factory.mktemp("board") / "site"
-    vouched = Vouched(tier="reproduced", by="ada", day="2026-11-20", reason="the same verdicts")
+    vouched = entry.Vouched(tier="reproduced", by="ada", day="2026-11-20", reason="the same verdicts")
     status = status_of(entries)
     ranked = {one.run: vouched for one in entries[:155]} | {one.run: vouched for one in entries[-6:]}
     site.build(
@@ -126,7 +125,7 @@ def test_intervals_come_on_demand_and_all_is_read_without_script(browser: Any, m
 
 def test_a_board_of_live_runs_and_of_own_tools_is_sorted_too(browser: Any, tmp_path: Path) -> None:
     entries = [*map(live_entry, range(4)), *entries_of(3, samples=20)]
-    site.build(entries, Status(dataset="x"), tmp_path / "site", repository=None)
+    site.build(entries, entry.Status(dataset="x"), tmp_path / "site", repository=None)
     watched = Watched(browser)
     page = watched.open(tmp_path / "site" / "live.html")
     assert texts(page, 1) == ["0.560", "0.540", "0.520", "0.500"]

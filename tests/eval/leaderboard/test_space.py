@@ -28,10 +28,9 @@ from .conftest import RunOf
 pytest.importorskip("gradio", reason="a Space needs the extra leaderboard (make env-leaderboard)")
 
 from robustbench_tc.eval.leaderboard import app
-from robustbench_tc.eval.leaderboard.app import pull_of
 from robustbench_tc.eval.leaderboard.space import requirements, space
 
-from .identity import CLIENT, SECRET, provider
+from .identity import CLIENT, SECRET, Provider
 
 RESULTS = "acme/results"
 HOOK = "webhook-secret-0123456789"
@@ -60,12 +59,12 @@ def serve(results: Path, url: str) -> list[str]:
 
 def until(page: Any, address: str, what: Callable[[str], bool]) -> str:
     """The page at the address, once it says that."""
-    for _ in range(240):
+
+    def visited() -> str:
         page.goto(address)
-        if what(text := page.inner_text("body")):
-            return str(text)
-        time.sleep(0.5)
-    raise AssertionError(text)
+        return str(page.inner_text("body"))
+
+    return wait_for(visited, what)
 
 
 def check(page: Any, *files: Path, **fields: str) -> str:
@@ -163,7 +162,7 @@ def pushed(*refs: str) -> dict[str, Any]:
 def test_an_event_names_the_pull_request_that_it_is_about(event: dict[str, Any], number: int | None) -> None:
     from huggingface_hub import WebhookPayload
 
-    assert pull_of(WebhookPayload.model_validate(event)) == number
+    assert app.pull_of(WebhookPayload.model_validate(event)) == number
 
 
 def test_a_command_that_takes_too_long_is_stopped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +234,7 @@ def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(
     folder, port = tmp_path / "space", url.rpartition(":")[2]
     space(folder, results=RESULTS, title="A board")
     run = run_of("name-biased")
-    with provider("ada", "lab") as identity:
+    with Provider("ada", "lab") as identity:
         env = hub.environment(WRITER, tmp_path / "cache")
         rbtc("init", RESULTS, release, env=env)
         env |= {
@@ -244,7 +243,7 @@ def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(
             "OAUTH_CLIENT_ID": CLIENT,
             "OAUTH_CLIENT_SECRET": SECRET,
             "OAUTH_SCOPES": "openid profile",
-            "OPENID_PROVIDER_URL": identity,
+            "OPENID_PROVIDER_URL": identity.url,
             "GRADIO_SERVER_PORT": port,
             "WEBHOOK_SECRET": HOOK,
         }

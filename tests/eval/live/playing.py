@@ -9,29 +9,23 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.eval import record, speakers, wire
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
-from robustbench_tc.eval.live.agents import AGENTS, Player, View
+from robustbench_tc.eval.live import agents, score, world_env
 from robustbench_tc.eval.live.episodes import kept
-from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.live.stage import Stage
-from robustbench_tc.eval.live.world_env import World
-from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.run import Runner
-from robustbench_tc.eval.speakers import in_world
-from robustbench_tc.eval.wire import Ask
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import At, Episode, Fault, Json, Kind, LiveRow
-from robustbench_tc.worlds import find
+from robustbench_tc.worlds import find, handle, host
 from robustbench_tc.worlds.base import Task
-from robustbench_tc.worlds.handle import WorldType
-from robustbench_tc.worlds.host import Worlds
 
 from . import purses
 
 PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
 
 
-def row_of(world: WorldType, task: Task) -> LiveRow:
+def row_of(world: handle.WorldType, task: Task) -> LiveRow:
     """A task as a clean row, which names its world so that anybody can open it."""
     row = purses.clean_row(task, world)
     return row if world.name in find.BUNDLED else msgspec.structs.replace(row, world=str(world.file))
@@ -44,14 +38,16 @@ def faulted(row: LiveRow, kind: Kind, at: At, **fields: Json) -> LiveRow:
     )
 
 
-async def play(row: LiveRow, player: Player, worlds: Worlds, *, model: str = "scripted") -> Episode:
+async def play(
+    row: LiveRow, player: agents.Player, worlds: host.Worlds, *, model: str = "scripted"
+) -> Episode:
     """One episode."""
-    env, settings = World(row, purses.settings(model=model)), purses.settings(model=model)
+    env, settings = world_env.World(row, purses.settings(model=model)), purses.settings(model=model)
     dialogue, stage = Dialogue(env, settings), Stage(row, worlds, find.find(row.world))
     while dialogue.ended is None:
         asked = bool(env.replies) and env.replies[-1].answered
-        view = View(env.turn, env.history, asked, env.shown_tools)
-        await stage.reply(dialogue, in_world(dialogue.base(), player.reply(view), env))
+        view = agents.View(env.turn, env.history, asked, env.shown_tools)
+        await stage.reply(dialogue, speakers.in_world(dialogue.base(), player.reply(view), env))
     await stage.close()
     return env.episode(0)
 
@@ -62,30 +58,32 @@ def episodes(rows: Iterable[LiveRow], agent: str, tasks: Iterable[LiveRow] = ())
     clean = {row.clean_id: row for row in (*tasks, *whole) if row.clean}
 
     async def run() -> list[Episode]:
-        worlds = Worlds()
-        return [await play(row, AGENTS[agent](clean[row.clean_id]), worlds, model=agent) for row in whole]
+        worlds = host.Worlds()
+        return [
+            await play(row, agents.AGENTS[agent](clean[row.clean_id]), worlds, model=agent) for row in whole
+        ]
 
     return asyncio.run(run())
 
 
-def scores(rows: Iterable[LiveRow], agent: str, tasks: Iterable[LiveRow] = ()) -> list[LiveScore]:
+def scores(rows: Iterable[LiveRow], agent: str, tasks: Iterable[LiveRow] = ()) -> list[score.LiveScore]:
     """Their scores."""
     whole = list(rows)
     played = episodes(whole, agent, tasks)
-    return asyncio.run(score_episodes(played, {row.id: row for row in whole}, Worlds()))
+    return asyncio.run(score.score_episodes(played, {row.id: row for row in whole}, host.Worlds()))
 
 
 async def acted(
     row: LiveRow,
     speaker: Speaker,
-    settings: Settings,
+    settings: record.Settings,
     journal: Store,
-    world: WorldType,
-    worlds: Worlds | None = None,
+    world: handle.WorldType,
+    worlds: host.Worlds | None = None,
     repeat: int = 0,
 ) -> Episode:
     """One episode with a speaker, journaled as a run does."""
-    env, opened = World(row, settings), worlds or Worlds()
+    env, opened = world_env.World(row, settings), worlds or host.Worlds()
     runner = Runner(journal, speaker, workers=1, worlds=opened, kinds={row.world: world})
     await runner.play(Dialogue(env, settings, repeat))
     return env.episode(repeat)
@@ -96,9 +94,9 @@ class Says:
 
     def __init__(self, *answers: Any, last: str | None = None) -> None:
         self.answers = chain(answers, () if last is None else repeat(last))
-        self.asked: list[Ask] = []
+        self.asked: list[wire.Ask] = []
 
-    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
+    async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: record.Answer) -> record.Answer:
         self.asked.append(ask)
         said = next(self.answers)
         return msgspec.structs.replace(base, **(said if isinstance(said, dict) else {"text": said}))

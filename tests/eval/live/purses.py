@@ -7,15 +7,12 @@ import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc import live_types, schema
+from robustbench_tc.eval import record, wire
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live.world_env import World
-from robustbench_tc.eval.record import Settings
-from robustbench_tc.eval.wire import Ask
 from robustbench_tc.schema import At, Call, Fault, LiveRow, LiveTool, Message
-from robustbench_tc.worlds.base import Task
+from robustbench_tc.worlds import base, handle, same_state
 from robustbench_tc.worlds.find import find, tasks
-from robustbench_tc.worlds.handle import Start, WorldType, load_file
-from robustbench_tc.worlds.same_state import state_hash
 
 FILE = Path(__file__).parents[2] / "worlds" / "purse.py"
 PURSE = find(str(FILE))
@@ -31,9 +28,9 @@ FAULTS = (
 )
 
 
-def clean_row(task: Task, world: WorldType = PURSE) -> LiveRow:
+def clean_row(task: base.Task, world: handle.WorldType = PURSE) -> LiveRow:
     """The clean row of a task; gold is carried out for the hash of its state."""
-    module, start = load_file(world.file), Start(dict(task.state), task.seed)
+    module, start = handle.load_file(world.file), handle.Start(dict(task.state), task.seed)
     played = module.WORLD(start.state, start.seed)
     golden = tuple(tuple(Call(one.name, dict(one.arguments)) for one in turn.gold) for turn in task.turns)
     for call in (one for turn in golden for one in turn):
@@ -48,7 +45,7 @@ def clean_row(task: Task, world: WorldType = PURSE) -> LiveRow:
         tools=tuple(msgspec.convert(tool, LiveTool) for tool in module.WORLD.tools()),
         initial_state=msgspec.to_builtins(start),
         golden_calls=golden,
-        gold_state_sha256=state_hash(played.state()),
+        gold_state_sha256=same_state.state_hash(played.state()),
     )
 
 
@@ -76,9 +73,9 @@ def write(folder: Path, found: Iterable[LiveRow]) -> Path:
     return folder
 
 
-def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Settings:
+def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> record.Settings:
 
-    return Settings(
+    return record.Settings(
         fingerprint="f" * 32,
         model=model,
         mode=mode,  # type: ignore[arg-type]
@@ -89,21 +86,21 @@ def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Se
     )
 
 
-def opening(row: LiveRow, mode: str) -> Ask:
+def opening(row: LiveRow, mode: str) -> wire.Ask:
     """The first request."""
     found = Dialogue(World(row, settings(mode)), settings(mode)).ask()
     assert found is not None
     return found
 
 
-def requests(row: LiveRow, mode: str, replies: Iterable[schema.Reply]) -> list[Ask]:
+def requests(row: LiveRow, mode: str, replies: Iterable[schema.Reply]) -> list[wire.Ask]:
     """The requests of an episode, one for each reply, made again from what was replied."""
     dialogue = Dialogue(World(row, settings(mode)), settings(mode))
-    found: list[Ask] = []
+    found: list[wire.Ask] = []
     for reply in replies:
         ask = dialogue.ask()
         assert ask is not None
-        found.append(Ask(ask.messages, ask.tools))
+        found.append(wire.Ask(ask.messages, ask.tools))
         said = msgspec.structs.replace(dialogue.base(), text=reply.text, tool_calls=reply.tool_calls)
         dialogue.reply(said)
         if dialogue.doing is not None:

@@ -8,7 +8,6 @@ from robustbench_tc import live_types, schema
 from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.live import Line, groups, lines
-from robustbench_tc.schema import LiveRow
 
 from .playing import scores
 
@@ -26,7 +25,7 @@ SHOWN = (
 ALL = (*SHOWN, "liar", "claims-in-german")
 
 
-def rows(kinds: Sequence[str] = ()) -> list[LiveRow]:
+def rows(kinds: Sequence[str] = ()) -> list[schema.LiveRow]:
     """The bundled dataset, or its clean rows and those of some kinds."""
     made = prepared(LiveSpec(kinds=tuple(kinds)))
     codes = ("clean", *(live_types.type_code(kind) for kind in kinds or schema.KINDS))
@@ -69,7 +68,7 @@ def agent_lines(found: dict[str, list[Line]]) -> list[str]:
     return table
 
 
-def tables(whole: Sequence[LiveRow], agents: Sequence[str] = ALL) -> str:
+def tables(whole: Sequence[schema.LiveRow], agents: Sequence[str] = ALL) -> str:
     """Both tables."""
     found = {agent: lines(scores(whole, agent)) for agent in agents}
     shown = {agent: made for agent, made in found.items() if agent in SHOWN}

@@ -1,5 +1,9 @@
 """The scripted agents as players: pure functions of the view, scores that lie in a folder, known figures."""
 
+import io
+import json
+import os
+import re
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -16,11 +20,13 @@ from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_run
 from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.io.parquet import write_file
-from robustbench_tc.schema import At, Call, Episode, LiveRow
+from robustbench_tc.schema import KINDS, At, Call, Episode, LiveRow
 from robustbench_tc.worlds.find import find, tasks
 
 from ...refusals import refuses
+from . import purses
 from .playing import PURSE, episodes, faulted, row_of, scores
+from .table import PAGE, rows
 
 
 def test_an_answer_follows_from_the_view_alone() -> None:
@@ -104,7 +110,7 @@ def _rows() -> dict[str, LiveRow]:
 
 
 PLAYED = [agent for agent in AGENTS if agent not in CONTROLS]
-"""The controls are played on the bundled dataset (test_controls.py)."""
+"""The controls are played on the bundled dataset (below)."""
 
 FIGURES = yaml.safe_load(Path(__file__).with_name("purse_figures.yaml").read_text("utf-8"))
 
@@ -150,3 +156,124 @@ def test_a_lost_answer_costs_the_turns_after_it() -> None:
     assert _scores()["blind-retrier", "never"].downstream_errors == 0
     assert _scores()["oracle", "clean"].downstream_errors is None
     assert _scores()["oracle", "false"].downstream_errors == 0
+
+
+# --- A person plays: what is typed, what is shown, how it ends ----------------------------------------
+
+
+WORLD = str(purses.FILE)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    return purses.write(tmp_path / "data", purses.rows())
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, rbtc: Any, *words: object, lines: list[str]) -> Any:
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    return rbtc("show", *words, "--play", "--worlds", WORLD)
+
+
+def test_a_person_can_be_right(dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ['add_coins {"amount": 2}', "count_coins", "Done, they are in."]
+    done = typed(monkeypatch, rbtc, dataset, "purse_1", lines=lines)
+    assert done.code == 0, done.err
+    assert '{"coins": 5}' in done.err and "the world is as it should be" in done.out
+
+
+def test_a_person_sees_what_an_agent_sees(dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ['add_coins {"amount": 2}', "Done, they are in."]
+    done = typed(monkeypatch, rbtc, dataset, "purse_1::live_silent_no_op", lines=lines)
+    assert "fault" not in done.err and "silent" not in done.err  # the fault is named at the end only
+    assert "fault: silent_no_op" in done.out and "the world is wrong" in done.out
+
+
+def test_slips_are_explained_and_nothing_is_called(
+    dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["", "help", "tools", "add_coins 2", "add_coins {oops", 'dance {"a": 1}', "quit"]
+    done = typed(monkeypatch, rbtc, dataset, "purse_1", lines=lines)
+    assert done.code == 0 and "there is no verdict" in done.out
+    assert "write the arguments as a JSON object" in done.err and "nothing was called" in done.err
+    assert "there is no tool 'dance'" in done.err
+
+
+def test_the_end_of_the_input_ends_it(dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = typed(monkeypatch, rbtc, dataset, "purse_1", lines=[])
+    assert done.code == 0 and "there is no verdict" in done.out
+
+
+def test_ctrl_c_ends_it_in_a_line(dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(io.StringIO):
+        def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    done = rbtc("show", dataset, "purse_1", "--play", "--worlds", WORLD)
+    assert done.code == 130 and "nothing was kept" in done.err and "Traceback" not in done.err
+
+
+def test_show_and_summary_speak_json(dataset: Path, rbtc: Any, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = ("eval", dataset, "--agent", "liar", "--worlds", WORLD, "--out", run)
+    assert rbtc(*words, "--no-score").code == 0
+    assert "rbtc score" in rbtc("summary", run).err
+    assert "2 tasks, 16 episodes, all answered" in rbtc(*words).out  # goes on, and scores
+    summary = json.loads(rbtc("summary", run, "--json").out)
+    assert summary["summary"]["lines"]["clean"]["n"] == 2 and summary["missing"] == 0
+    (every,) = (line for line in summary["faults"] if line["name"] == "all")
+    assert every["n"] == 14 and every["success"]["value"] < 1
+    found = json.loads(rbtc("show", run, "purse_2::live_transient_timeout", "--worlds", WORLD, "--json").out)
+    assert found["fault"]["kind"] == "transient_timeout" and found["turns"]
+    text = rbtc("show", run, "purse_2::live_transient_timeout", "--worlds", WORLD).out
+    assert "met the fault: not carried out" in text
+
+
+# --- The strategies of docs/live-scores.md against the verdict of a careful human that stands there besid
+
+
+BEGIN, END = "<!-- strategies -->", "<!-- /strategies -->"
+SOME = ("transient_timeout", "timeout_after_effect", "silent_no_op", "duplicate_effect")
+CONTROLLED = KINDS if os.environ.get("RBTC_NIGHTLY") else SOME
+ON = ("clean", "repair", "report", "turns that ask")
+"""Columns of the table with a bar: rows by their label, and the turns that ask."""
+
+
+def _strategies() -> dict[str, dict[str, str]]:
+    between = PAGE.read_text("utf-8").split(BEGIN)[1].split(END)[0]
+    lines = [[one.strip() for one in line.strip("| ").split("|")] for line in between.strip().splitlines()]
+    return {line[0]: dict(zip(lines[0], line, strict=True)) for line in lines[2:]}
+
+
+@cache
+def _control_rows() -> list[LiveRow]:
+    return rows(CONTROLLED)
+
+
+def _share(found: list[LiveScore], on: str) -> float:
+    """The share of right episodes on the rows of a label; of the tasks that ask, of answered turns."""
+    if on == "turns that ask":
+        verdicts = [one.answered is True for one in found if one.answered is not None]
+    else:
+        verdicts = [one.success is True for one in found if (one.label or "clean") == on]
+    assert len(verdicts) >= 9
+    return sum(verdicts) / len(verdicts)
+
+
+def test_the_table_has_every_control() -> None:
+    assert _strategies().keys() == CONTROLS.keys() | {"oracle"}
+    turns = [turn for row in rows(SOME[:1]) if row.clean for turn in row.turns]
+    assert sum(bool(turn.answers) for turn in turns) == 9
+
+
+@pytest.mark.parametrize("strategy", ["oracle", *CONTROLS])
+def test_a_strategy_gets_the_verdict_of_a_careful_human(strategy: str) -> None:
+    found = scores(_control_rows(), strategy)
+    stated = _strategies()[strategy]
+    for on in ON:
+        bar, share = stated[on], _share(found, on)
+        print(f"{strategy} on {on}: {share:.3f} ({bar})")  # noqa: T201
+        if match := re.fullmatch(r"(≤ )?([01](?:\.[0-9]+)?)", bar):
+            assert share == pytest.approx(float(match[2])) or (match[1] and share <= float(match[2])), on
+        else:
+            assert bar == "–"

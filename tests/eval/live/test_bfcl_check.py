@@ -10,14 +10,11 @@ import msgspec
 import pytest
 
 from robustbench_tc.builders.live import bfcl
-from robustbench_tc.eval.live import bfcl_check
+from robustbench_tc.eval.live import bfcl_check, stage, success
 from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_error
 from robustbench_tc.eval.live.replay import Replay
-from robustbench_tc.eval.live.stage import Gold, Played
-from robustbench_tc.eval.live.success import upstream
 from robustbench_tc.schema import Episode, Reply, Step
-from robustbench_tc.worlds import find
-from robustbench_tc.worlds.handle import Snapshot
+from robustbench_tc.worlds import find, handle
 
 from ...vectors import LIVE_CLASSES, MULTI_TURN, kind_of, run_vectors
 from ...vectors.bfcl_multi_turn import CRASH, MultiTurn
@@ -79,18 +76,21 @@ def test_an_episode_is_judged_by_the_state_when_each_turn_ends() -> None:
         id=row.id, clean_id=row.clean_id, type_code="clean", world=row.world, model="m", mode="fc",
         row_hash="", ended="done", replies=replies,
     )  # fmt: skip
-    states = [Snapshot({"classes": {"n": n}, "cwd": f"/{n}"}) for n in range(6)]
+    states = [handle.Snapshot({"classes": {"n": n}, "cwd": f"/{n}"}) for n in range(6)]
     calls = [
-        Played(turn, Step(name="f", arguments={}, text=text), states[0], states[0], True)
+        stage.Played(turn, Step(name="f", arguments={}, text=text), states[0], states[0], True)
         for turn, text in ((0, "c"), (0, "a"), (2, "d"))
     ]
-    gold, turns = Gold(tuple(calls), (states[3], states[5], states[4])), (states[3], states[3], states[4])
+    gold, turns = (
+        stage.Gold(tuple(calls), (states[3], states[5], states[4])),
+        (states[3], states[3], states[4]),
+    )
     replay = Replay(row, episode, states[0], (), turns, gold, None, (), ())
-    assert upstream(replay) is True
-    assert upstream(replay._replace(turns=(*turns[:2], states[5]))) is False
-    assert upstream(replay._replace(turns=turns[:2])) is False
+    assert success.upstream(replay) is True
+    assert success.upstream(replay._replace(turns=(*turns[:2], states[5]))) is False
+    assert success.upstream(replay._replace(turns=turns[:2])) is False
     more = calls[2]._replace(step=Step(name="f", arguments={}, text="e"))
-    assert upstream(replay._replace(gold=gold._replace(calls=(*calls, more)))) is False
+    assert success.upstream(replay._replace(gold=gold._replace(calls=(*calls, more)))) is False
 
 
 @pytest.fixture

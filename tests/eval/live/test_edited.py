@@ -10,10 +10,9 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score, show
-from robustbench_tc.eval.inputs import load_live
+from robustbench_tc.eval import inputs, record
 from robustbench_tc.eval.live.episodes import read as read_episodes
 from robustbench_tc.eval.live.show import show_episode
-from robustbench_tc.eval.record import EPISODES
 from robustbench_tc.schema import (
     At,
     Episode,
@@ -77,7 +76,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def test_a_pair_as_it_is_built_is_taken(tmp_path: Path) -> None:
-    assert load_live(str(purses.write(tmp_path / "data", _pair()))).rows == _pair()
+    assert inputs.load_live(str(purses.write(tmp_path / "data", _pair()))).rows == _pair()
 
 
 @pytest.mark.parametrize("edit", [*TASK, *FAULTS])
@@ -86,7 +85,7 @@ def test_rows_that_cannot_be_played_are_refused(tmp_path: Path, edit: str) -> No
     changes, why = {**TASK, **FAULTS}[edit]
     clean, faulted = (msgspec.structs.replace(row, **changes) for row in _pair())
     rows = [clean if edit in TASK else _pair()[0], faulted]
-    refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
+    refuses(why, inputs.load_live, str(purses.write(tmp_path / "data", rows)))
 
 
 def test_commands_of_the_benchmark_name_those_for_live_runs(
@@ -208,12 +207,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _leave(run: Path, episodes: list[Episode]) -> None:
     """The file as anybody can write it."""
     table = schema.arrow_table(episodes, Episode)
-    pq.write_table(table, run / EPISODES)
+    pq.write_table(table, run / record.EPISODES)
 
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_is_refused_in_a_line(run: Path, tmp_path: Path, edit: str) -> None:
-    whole = (run / EPISODES).read_bytes()
+    whole = (run / record.EPISODES).read_bytes()
     (one,) = read_episodes(run)
     changed = EDITS[edit](one)
     assert changed != one
@@ -227,13 +226,13 @@ def test_an_edit_is_refused_in_a_line(run: Path, tmp_path: Path, edit: str) -> N
             raised = refuses(".", look)
             assert "\n" not in raised and len(raised) < 700
     finally:
-        (run / EPISODES).write_bytes(whole)
+        (run / record.EPISODES).write_bytes(whole)
     assert show_episode(run, one.id, worlds=WORLDS).scores.success
 
 
 @pytest.mark.parametrize("times", [0, 2])
 def test_an_episode_twice_or_left_out_is_refused(run: Path, tmp_path: Path, times: int) -> None:
-    whole = (run / EPISODES).read_bytes()
+    whole = (run / record.EPISODES).read_bytes()
     episodes = read_episodes(run)
     try:
         _leave(run, episodes * times)
@@ -246,4 +245,4 @@ def test_an_episode_twice_or_left_out_is_refused(run: Path, tmp_path: Path, time
         )
         refuses("occurs twice" if times else "has 0 episodes", score, run, worlds=WORLDS)
     finally:
-        (run / EPISODES).write_bytes(whole)
+        (run / record.EPISODES).write_bytes(whole)

@@ -12,13 +12,9 @@ import msgspec
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval import wire
-from robustbench_tc.eval.live.agents import AGENTS
+from robustbench_tc.eval import speakers, wire
+from robustbench_tc.eval.live import agents, world_env
 from robustbench_tc.eval.live.prompts import MAX_CALLS, RESULTS, TRY_AGAIN
-from robustbench_tc.eval.live.world_env import MAX_TEXT
-from robustbench_tc.eval.speakers import ScriptedAgent
-from robustbench_tc.eval.wire import Ask
-from robustbench_tc.schema import At, Episode, Fault, LiveRow, Message
 from robustbench_tc.worlds.find import tasks
 
 from ...refusals import refuses
@@ -87,7 +83,7 @@ def test_a_question_is_answered_once_in_a_turn(tmp_path: Path) -> None:
 
 def test_a_reported_failure_ends_no_episode(tmp_path: Path) -> None:
     said = "I am sorry, the call failed and the coins were not added."
-    row = purses.faulted(TWO, Fault(At(call=1), "transient_timeout", repeat="always"))
+    row = purses.faulted(TWO, schema.Fault(schema.At(call=1), "transient_timeout", repeat="always"))
     bad = played(row, Says(calls(("count_coins", {})), said, said, said), tmp_path)
     assert bad.ended == "done" and bad.replies[0].steps[0].met and len(bad.replies) == 4
 
@@ -164,15 +160,15 @@ def test_of_too_many_calls_the_first_are_carried_out(tmp_path: Path, mode: str) 
 def test_hostile_answers_are_bounded_and_harmless(tmp_path: Path, mode: str, said: Any) -> None:
     episode = played(ONE, Says(said, *["Done."] * 3), tmp_path, mode=mode)
     assert episode.ended == "done"
-    assert (tmp_path / "journal.jsonl").stat().st_size < 3 * MAX_TEXT
-    json.dumps(schema.columns([episode], Episode)["replies"]).encode()
+    assert (tmp_path / "journal.jsonl").stat().st_size < 3 * world_env.MAX_TEXT
+    json.dumps(schema.columns([episode], schema.Episode)["replies"]).encode()
 
 
 def test_tools_that_are_added_later(tmp_path: Path) -> None:
     turns = (
         TWO.turns[0],
         schema.Turn((), adds=("take_coins", "whisper")),
-        schema.Turn((Message("user", "And now?"),), adds=("add_coins",)),
+        schema.Turn((schema.Message("user", "And now?"),), adds=("add_coins",)),
     )
     row = msgspec.structs.replace(TWO, turns=turns)
     for mode in ("fc", "prompt"):
@@ -266,13 +262,13 @@ def test_results_of_other_calls_are_one_line(tmp_path: Path, change: Any, ended:
     refuses(r"answer 1: the journal was changed by hand .*--fresh", played, ONE, Says("Done."), tmp_path)
 
 
-def pairs() -> list[tuple[LiveRow, LiveRow]]:
+def pairs() -> list[tuple[schema.LiveRow, schema.LiveRow]]:
     found = purses.rows()
     clean = {row.clean_id: row for row in found if row.clean}
     return [(clean[row.clean_id], row) for row in found if not row.clean]
 
 
-def without_results(ask: Ask) -> list[Any]:
+def without_results(ask: wire.Ask) -> list[Any]:
     """A request with the results of tools left out."""
     found = []
     for message in ask.messages:
@@ -292,7 +288,7 @@ def test_nothing_but_tool_results_tells_a_faulted_row_from_its_clean_row(tmp_pat
     requests but for what tools answered."""
     met_by = Counter[str]()
     for number, (clean, row) in enumerate(pairs()):
-        speaker = ScriptedAgent("oracle", {clean.clean_id: clean})
+        speaker = speakers.ScriptedAgent("oracle", {clean.clean_id: clean})
         one = played(clean, speaker, tmp_path / f"{number}-clean", mode=mode)
         other = played(row, speaker, tmp_path / f"{number}-faulted", mode=mode)
         met = next(
@@ -318,7 +314,7 @@ def test_nothing_but_tool_results_tells_a_faulted_row_from_its_clean_row(tmp_pat
 
 def test_the_oracle_reaches_golds_state_in_both_modes(tmp_path: Path) -> None:
     for mode, row in itertools.product(("fc", "prompt"), (ONE, TWO)):
-        speaker = ScriptedAgent("oracle", {row.clean_id: row})
+        speaker = speakers.ScriptedAgent("oracle", {row.clean_id: row})
         episode = played(row, speaker, tmp_path / mode / row.clean_id, mode=mode)
         assert episode.ended == "done"
         made = [step.name for reply in episode.replies for step in reply.steps]
@@ -326,7 +322,7 @@ def test_the_oracle_reaches_golds_state_in_both_modes(tmp_path: Path) -> None:
 
 
 def test_every_agent_ends_every_episode(tmp_path: Path) -> None:
-    for name, row in itertools.product(AGENTS, purses.rows()[:6]):
+    for name, row in itertools.product(agents.AGENTS, purses.rows()[:6]):
         clean = {ONE.clean_id: ONE, TWO.clean_id: TWO}
-        episode = played(row, ScriptedAgent(name, clean), tmp_path / name / row.id.replace(":", "-"))
+        episode = played(row, speakers.ScriptedAgent(name, clean), tmp_path / name / row.id.replace(":", "-"))
         assert episode.ended in ("done", "too_many_steps")

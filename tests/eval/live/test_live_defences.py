@@ -12,21 +12,16 @@ import pytest
 from benchmarks.defences import live_table
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from robustbench_tc import api
+from robustbench_tc import api, live_types, llm
 from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.defend.chain import budget
 from robustbench_tc.eval.defend.rows import DATA, HINT, RULE
-from robustbench_tc.eval.live import defended
-from robustbench_tc.eval.live.episodes import kept
-from robustbench_tc.eval.live.ledger import harm
+from robustbench_tc.eval.live import defended, episodes, ledger
 from robustbench_tc.eval.live.replay import replayed
 from robustbench_tc.eval.speakers import ScriptedAgent
-from robustbench_tc.live_types import type_code
-from robustbench_tc.llm import Store
 from robustbench_tc.schema import Episode, LiveRow, LiveTool
-from robustbench_tc.worlds.find import tasks
-from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds import find, host
 
 from ...conftest import ROOT, Rbtc
 from ...refusals import refuses
@@ -43,7 +38,7 @@ KINDS = ("transient_timeout", "transient_auth_error", "timeout_after_effect")
 def rows() -> dict[str, LiveRow]:
     """Bundled rows of three kinds and one registry type, with their clean ones."""
     made = prepared(LiveSpec(kinds=KINDS, types=("same_name_A",)))
-    codes = ("clean", *map(type_code, (*KINDS, "same_name_A")))
+    codes = ("clean", *map(live_types.type_code, (*KINDS, "same_name_A")))
     return {row.id: row for code in codes for row in rows_of(code, made)}
 
 
@@ -72,8 +67,8 @@ def test_retry_heals_exactly_what_may_pass_and_repeats_no_effect(
         async def again() -> tuple[bool, int]:
             from robustbench_tc.eval.live.success import end_state
 
-            replay = await replayed(row, one, Worlds())
-            return bool(end_state(replay)), harm(replay)["repeated"]
+            replay = await replayed(row, one, host.Worlds())
+            return bool(end_state(replay)), ledger.harm(replay)["repeated"]
 
         return asyncio.run(again())
 
@@ -188,7 +183,7 @@ def test_results_are_marked_and_errors_hinted(rows: dict[str, LiveRow], tmp_path
 
 # --- chains -------------------------------------------------------------------------------------------
 
-ONE, TWO = (purses.clean_row(task) for task in tasks(purses.PURSE))
+ONE, TWO = (purses.clean_row(task) for task in find.tasks(purses.PURSE))
 HOSTILE = st.sampled_from(
     [
         calls(("add_coins", {"amount": 3})), calls(("server1__add_coins", {"amount": 3})),
@@ -215,7 +210,7 @@ def test_no_budget_is_exceeded_and_every_episode_replays(
     chain = defended.parse(tuple(words), "fc")
     one = played(row, Says(*said, last="Done."), tmp_path_factory.mktemp("hostile"), *words)
     assert all(reply.requests <= budget(chain) for reply in one.replies)
-    asyncio.run(replayed(row, one, Worlds(), world=purses.PURSE))
+    asyncio.run(replayed(row, one, host.Worlds(), world=purses.PURSE))
 
 
 def test_a_chain_asks_and_shows_as_its_parts_do(tmp_path: Path) -> None:
@@ -300,8 +295,8 @@ def test_the_journal_has_no_call_that_the_defence_would_not_have_made(
     for old, new in (('"defence":"look"', '"defence":"repeat"'), ("The answer was lost", "All went well")):
         assert old in text
         path.write_text(text.replace(old, new), "utf-8")
-        with Store(path) as journal, pytest.raises(UserError, match="changed by hand"):
-            kept(journal, row, purses.settings("fc", defend=("retry",)), 0)
+        with llm.Store(path) as journal, pytest.raises(UserError, match="changed by hand"):
+            episodes.kept(journal, row, purses.settings("fc", defend=("retry",)), 0)
 
 
 def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow], tmp_path: Path) -> None:

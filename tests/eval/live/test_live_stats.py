@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc import api
+from robustbench_tc import api, schema, shown
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.score import LiveScore, write_scores
 from robustbench_tc.eval.parse import READER_VERSION
@@ -14,8 +14,6 @@ from robustbench_tc.eval.record import RunRecord, Settings
 from robustbench_tc.eval.stats.packs.live import groups, lines, side_effects
 from robustbench_tc.eval.stats.screen import Screen
 from robustbench_tc.io.numbers import counted
-from robustbench_tc.schema import EXPLICIT, KINDS
-from robustbench_tc.shown import plain
 
 
 def score(task: int, code: str = "clean", *, right: bool | None = True, **fields: object) -> LiveScore:
@@ -95,9 +93,9 @@ def test_failures_are_told_apart() -> None:
 
 def test_every_kind_is_in_one_family() -> None:
     families = groups()
-    assert set(families["explicit"]) | set(families["implicit"]) == set(KINDS)
+    assert set(families["explicit"]) | set(families["implicit"]) == set(schema.KINDS)
     assert not set(families["explicit"]) & set(families["implicit"])
-    assert families["explicit"] == EXPLICIT
+    assert families["explicit"] == schema.EXPLICIT
 
 
 # --- A live run says with them what a run of rows does
@@ -140,7 +138,7 @@ def test_a_verdict_is_said_only_where_the_evidence_carries_it(tmp_path: Path) ->
         "cannot tell"
     }
     assert few.sentence.endswith("ask more tasks.")  # repeats of four tasks are never ten
-    first = plain(lost.shown()).splitlines()
+    first = shown.plain(lost.shown()).splitlines()
     assert len(first) <= 16 and "30 tasks, 90 episodes, all answered" in first[0]
     assert [line.split()[0] for line in first[5:9]] == ["clean", "all", "explicit", "implicit"]
 
@@ -151,7 +149,7 @@ def test_a_run_in_which_no_fault_was_met_is_a_live_run_all_the_same(
 ) -> None:
     run = live(tmp_path / "run", scores)
     found = screen_of(run, full=True)
-    text = plain(found.shown())
+    text = shown.plain(found.shown())
     assert f"4 tasks, {counted(len(scores), 'episode')}" in text and found.overview.live
     assert [table.name for table in found.overview.packs] == ["live_costs", "live_told", "live_side_effects"]
     assert found.overview.packs[0].rows[0][:2] == ("clean", "4 / 4")
@@ -190,7 +188,7 @@ def test_gate_and_failures_take_it(tmp_path: Path) -> None:
     assert (api.gate(lost).outcome, api.gate(kept).outcome) == ("fail", "pass")
     assert {line.name for line in api.gate(lost, against=kept).lines} == {"clean", "explicit", "implicit"}
     found = api.failures(lost, type_code=NO_OP)
-    assert len(found.found) == 18 and "18 wrong episodes" in plain(found.shown())
+    assert len(found.found) == 18 and "18 wrong episodes" in shown.plain(found.shown())
     assert not api.failures(kept).found
 
 

@@ -10,9 +10,8 @@ import pytest
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.schema import LiveRow
+from robustbench_tc.worlds import fit, handle
 from robustbench_tc.worlds.find import find
-from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import load_file
 
 from .playing import scores
 from .table import BEGIN, END, PAGE, cell, rows, tables
@@ -37,12 +36,12 @@ def _repeat_does_harm(row: LiveRow) -> bool:
     calls = [call for turn in row.golden_calls for call in turn]
     of_tool = [number for number, call in enumerate(calls) if call.name == row.fault.at.tool]
     at = of_tool[row.fault.at.nth - 1]
-    world = load_file(find(row.world).file).WORLD(**row.initial_state)
+    world = handle.load_file(find(row.world).file).WORLD(**row.initial_state)
     for call in calls[: at + 1]:
         world.call(call.name, call.parameters)
     before = json.dumps(world.state())
     again = world.call(calls[at].name, calls[at].parameters)
-    return json.dumps(world.state()) != before or failed(again)
+    return json.dumps(world.state()) != before or fit.failed(again)
 
 
 def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_that_are_not_idempotent() -> (

@@ -7,16 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc import schema
-from robustbench_tc.api import evaluate, report, score
-from robustbench_tc.builders.live.build import LiveSpec, prepared
-from robustbench_tc.builders.live.registry import registered
+from robustbench_tc import api, schema
+from robustbench_tc.builders.live import build, registry
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.stats.packs.live import lines
-from robustbench_tc.schema import At, Fault, LiveRow, Message
 from robustbench_tc.sql.query import Inputs, query
 
 from ...conftest import Done
@@ -25,15 +22,15 @@ from . import purses
 from .playing import scores
 
 
-def _purses() -> list[LiveRow]:
+def _purses() -> list[schema.LiveRow]:
     """The purse's tasks, with a namesake before and behind the world's tool, and one fault."""
     clean = [row for row in purses.rows() if row.clean]
-    faulted = [purses.faulted(row, Fault(At(write=1), "silent_no_op")) for row in clean]
+    faulted = [purses.faulted(row, schema.Fault(schema.At(write=1), "silent_no_op")) for row in clean]
     more = [
         row
         for name in ("same_name_A", "same_name_D")
-        for row in registered(clean, name, 3).values()
-        if isinstance(row, LiveRow)
+        for row in registry.registered(clean, name, 3).values()
+        if isinstance(row, schema.LiveRow)
     ]
     return [*clean, *faulted, *more]
 
@@ -43,16 +40,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The agent that fills in the first tool of a name, on the purse's rows."""
     root = tmp_path_factory.mktemp("more")
     purses.write(root / "purses", _purses())
-    evaluate(root / "purses", agent="takes-first", worlds=[str(purses.FILE)], out=root / "run")
-    score(root / "run", worlds=[str(purses.FILE)])
+    api.evaluate(root / "purses", agent="takes-first", worlds=[str(purses.FILE)], out=root / "run")
+    api.score(root / "run", worlds=[str(purses.FILE)])
     return root / "run"
 
 
 def test_the_oracle_is_right_in_every_row_and_who_takes_the_first_tool_where_the_worlds_own_is_first() -> (
     None
 ):
-    made = prepared(LiveSpec(types=("same_name_A", "same_name_B", "flood_3")), probe=False)
-    rows = [row for by in made.registries.values() for row in by.values() if isinstance(row, LiveRow)]
+    made = build.prepared(build.LiveSpec(types=("same_name_A", "same_name_B", "flood_3")), probe=False)
+    rows = [row for by in made.registries.values() for row in by.values() if isinstance(row, schema.LiveRow)]
     assert len(rows) == 120
     right = scores(rows, "oracle", made.clean)
     assert all(one.success and not one.met and one.recovered is None for one in right)
@@ -84,7 +81,7 @@ def test_types_have_lines_of_their_own_and_are_in_no_sum(run: Path, rbtc: Callab
 
 
 def test_page_episode_and_marts_show_them(run: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    report([run], tmp_path / "out", worlds=[str(purses.FILE)])
+    api.report([run], tmp_path / "out", worlds=[str(purses.FILE)])
     text = (tmp_path / "out" / "report.html").read_text()
     assert "same_name_A" in text and "not carried out" in text
     taken = next(
@@ -108,7 +105,7 @@ def test_rows_are_selected_by_type_with_their_clean_rows(tmp_path: Path) -> None
     assert {row.type_code for row in chosen} == {"clean", "live_same_name_A"} and len(chosen) == 2
 
 
-def _in_the_way(row: LiveRow) -> dict[str, Any]:
+def _in_the_way(row: schema.LiveRow) -> dict[str, Any]:
     own = next(t for t in row.tools if t.name == row.golden_calls[0][0].name and not t.distractor)
     return {
         "tools": (
@@ -118,11 +115,11 @@ def _in_the_way(row: LiveRow) -> dict[str, Any]:
     }
 
 
-EDITS: dict[str, tuple[Callable[[LiveRow], dict[str, Any]], str]] = {
-    "a fault": (lambda r: {"fault": Fault(At(write=1), "silent_no_op")}, "more than the tools"),
+EDITS: dict[str, tuple[Callable[[schema.LiveRow], dict[str, Any]], str]] = {
+    "a fault": (lambda r: {"fault": schema.Fault(schema.At(write=1), "silent_no_op")}, "more than the tools"),
     "a label": (lambda r: {"label": "repair"}, "more than the tools"),
     "other words": (
-        lambda r: {"turns": (schema.Turn((Message("user", "Hi"),)), *r.turns[1:])},
+        lambda r: {"turns": (schema.Turn((schema.Message("user", "Hi"),)), *r.turns[1:])},
         "more than the tools",
     ),
     "a tool called the world's": (

@@ -11,10 +11,7 @@ from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import Shown, show_episode
-from robustbench_tc.eval.report import page, samples as drawing
-from robustbench_tc.eval.report.content import Report
-from robustbench_tc.eval.report.samples import Embedded
-from robustbench_tc.schema import Episode
+from robustbench_tc.eval.report import content, page, samples as drawing
 
 from ...conftest import Done
 from ...refusals import refuses
@@ -73,7 +70,7 @@ def test_what_models_write_stays_text(run: Path) -> None:
         for one in _shown(run)[:1]
     ]
     hostile = "</style><script>alert(1)</script>"
-    html = page.html(_named(run, hostile), Embedded(episodes={hostile: tuple(shown)}))
+    html = page.html(_named(run, hostile), drawing.Embedded(episodes={hostile: tuple(shown)}))
     assert "<script>alert" not in html and "<img" not in html
     assert html.count("</style>") == 3
 
@@ -98,7 +95,7 @@ def test_what_steers_a_terminal_or_turns_a_line_is_shown(run: Path, tmp_path: Pa
         ]
         episodes.append(msgspec.structs.replace(one, replies=tuple(replies), error=evil))
     made = _named(run, evil)
-    page.write(made, tmp_path / "out", Embedded(notes=(evil,), episodes={evil: tuple(episodes)}))
+    page.write(made, tmp_path / "out", drawing.Embedded(notes=(evil,), episodes={evil: tuple(episodes)}))
     obeyed = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
     for name in ("report.html", "report.json", "report.md"):
         assert not obeyed.search((tmp_path / "out" / name).read_text(encoding="utf-8")), name
@@ -108,7 +105,7 @@ def test_what_steers_a_terminal_or_turns_a_line_is_shown(run: Path, tmp_path: Pa
     assert schema.loads((tmp_path / "out" / "report.json").read_bytes())["models"][0]["model"] == evil
 
 
-def _named(run: Path, name: str) -> Report:
+def _named(run: Path, name: str) -> content.Report:
     """The report of the run under another name."""
     made = report([run])
     model = msgspec.structs.replace(made.models[0], label=name, model=name, run=name, card={name: name})
@@ -124,7 +121,7 @@ def test_of_many_episodes_wrong_and_faulted_ones_are_drawn_first() -> None:
 
     scores = [one for one in live_scores(3, tasks=40) if one.success is not None]
     episodes = [
-        Episode(
+        schema.Episode(
             id=one.id, clean_id=one.clean_id, type_code=one.type_code, world="orders", model="m", mode="fc",
             row_hash="", ended="done", replies=(),
         )

@@ -9,19 +9,14 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import schema
+from robustbench_tc import llm, schema
 from robustbench_tc.api import evaluate, score
-from robustbench_tc.eval import session
+from robustbench_tc.eval import record, session, speakers, who
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.live import inputs, show
 from robustbench_tc.eval.live.episodes import read as read_episodes
 from robustbench_tc.eval.live.score import read_scores
-from robustbench_tc.eval.live.show import differences, show_episode
-from robustbench_tc.eval.record import start
-from robustbench_tc.eval.speakers import ScriptedAgent
-from robustbench_tc.eval.who import Opened
-from robustbench_tc.llm import Stats
 from robustbench_tc.llm.store import read_lines
 
 from ...conftest import Done
@@ -46,15 +41,15 @@ def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_
     score(tmp_path / "run", worlds=[WORLD])
     scores = read_scores(tmp_path / "run")
     assert all(one.success for one in scores if one.type_code == "clean")
-    found = show_episode(tmp_path / "run", "purse_1::live_silent_no_op", worlds=[WORLD])
+    found = show.show_episode(tmp_path / "run", "purse_1::live_silent_no_op", worlds=[WORLD])
     (call,) = found.replies[0].steps
     assert (call.executed, call.met, call.changes, found.scores.success) == (0, True, (), False)
-    clean = show_episode(tmp_path / "run", "purse_1::clean", worlds=[WORLD])
+    clean = show.show_episode(tmp_path / "run", "purse_1::clean", worlds=[WORLD])
     changed = {one.path: one.after for one in clean.replies[0].steps[0].changes}
     assert changed["/coins"] == 5
     refuses(
         "no episode of repeat 3",
-        show_episode,
+        show.show_episode,
         tmp_path / "run",
         "purse_1::clean",
         repeat=3,
@@ -119,12 +114,12 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
     """What a SIGKILL leaves behind is the lines that were synced, and perhaps a torn one: so at twenty lines
     of the journal. (Processes that are really killed: test_run_killed.py.)"""
     data = load_live(str(dataset))
-    agent = ScriptedAgent("repairs-duplicate", data.clean())
+    agent = speakers.ScriptedAgent("repairs-duplicate", data.clean())
 
     def played(out: Path) -> bytes:
-        folder = start(out, data, purses.settings(), len(data.rows))
+        folder = record.start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
-        state = session.run(folder, data, nullcontext(Opened(agent, 3, Stats())), worlds=types)
+        state = session.run(folder, data, nullcontext(who.Opened(agent, 3, llm.Stats())), worlds=types)
         assert state.done == len(read_episodes(folder.path)) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 
@@ -132,7 +127,7 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
     lines = (tmp_path / "whole" / "journal.jsonl").read_bytes().splitlines(keepends=True)
     for point in random.Random(3).sample(range(1, len(lines)), KILLS):
         out = tmp_path / str(point)
-        start(out, data, purses.settings(), len(data.rows))
+        record.start(out, data, purses.settings(), len(data.rows))
         journal = out / "journal.jsonl"
         journal.write_bytes(b"".join(lines[:point]) + lines[point][: point % 40])
         assert played(out) == whole
@@ -210,7 +205,7 @@ def test_whatever_was_called_the_run_can_be_scored(
     assert steps or mode == "prompt"  # a text that cannot be read is no call
     score(tmp_path / "run", worlds=[WORLD])
     assert len(read_scores(tmp_path / "run")) == 2
-    assert show_episode(tmp_path / "run", read_episodes(done.folder.path)[0].id, worlds=[WORLD]).turns
+    assert show.show_episode(tmp_path / "run", read_episodes(done.folder.path)[0].id, worlds=[WORLD]).turns
 
 
 def test_a_request_that_is_too_long_ends_its_episode_and_is_not_asked_again(
@@ -257,9 +252,9 @@ def test_a_limit_of_cost_holds_over_sessions(dataset: Path, tmp_path: Path) -> N
 def test_states_are_compared_place_by_place() -> None:
     before = {"a": 1, "b": [1, {"c/d": True}], "e": None}
     after = {"a": 1, "b": [1, {"c/d": 1}, 3], "f": "x"}
-    found = [(one.path, one.before, one.after) for one in differences(before, after)]
+    found = [(one.path, one.before, one.after) for one in show.differences(before, after)]
     assert found == [("/b/1/c~1d", True, 1), ("/b/2", None, 3), ("/f", None, "x")]
-    assert list(differences(before, before)) == []
+    assert list(show.differences(before, before)) == []
 
 
 def test_a_dataset_that_is_none_is_one_line(tmp_path: Path, rbtc: Any) -> None:

@@ -5,8 +5,6 @@ Four kills by day, twenty with RBTC_NIGHTLY=1 (a start takes seconds).
 
 import asyncio
 import os
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,28 +13,26 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import schema
-from robustbench_tc.api import evaluate
+from robustbench_tc import api, schema
 from robustbench_tc.eval import record
 from robustbench_tc.eval.live.episodes import read as read_episodes
-from robustbench_tc.schema import At, Episode, Fault, Json, LiveRow
 from robustbench_tc.worlds.find import BUNDLED, find, tasks
 
+from ...commands import running
 from ...loopback import LoopbackServer, reply
 from . import purses
 
 NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 KILLS, TASKS = (20, 4) if NIGHTLY else (4, 2)
 CONCURRENCY = 2
-PATIENCE_S = 120.0
 FAULTS = (
-    Fault(At(write=1), "silent_no_op"),
-    Fault(At(write=1), "timeout_after_effect"),
-    Fault(At(read=1), "transient_timeout"),
+    schema.Fault(schema.At(write=1), "silent_no_op"),
+    schema.Fault(schema.At(write=1), "timeout_after_effect"),
+    schema.Fault(schema.At(read=1), "transient_timeout"),
 )
 
 
-def rows() -> list[LiveRow]:
+def rows() -> list[schema.LiveRow]:
     """Tasks of each bundled world, and each of them with every fault above."""
     clean = [purses.clean_row(task, world) for world in map(find, BUNDLED) for task in tasks(world)[:TASKS]]
     return [*clean, *(purses.faulted(row, fault) for fault in FAULTS for row in clean)]
@@ -49,16 +45,16 @@ class GoldModel:
     cannot end by itself.
     """
 
-    def __init__(self, found: list[LiveRow], journal: Path) -> None:
+    def __init__(self, found: list[schema.LiveRow], journal: Path) -> None:
         self.rows = {row.turns[0].messages[0].content: row for row in found if row.clean}
         assert len(self.rows) == sum(row.clean for row in found)
         self.journal = journal
         self.hold_at = float("inf")
 
-    async def __call__(self, body: dict[str, Json]) -> dict[str, Json]:
+    async def __call__(self, body: dict[str, schema.Json]) -> dict[str, schema.Json]:
         while size(self.journal) >= self.hold_at:
             await asyncio.sleep(0.01)
-        said: list[dict[str, Json]] = body["messages"]
+        said: list[dict[str, schema.Json]] = body["messages"]
         users = [at for at, one in enumerate(said) if one["role"] == "user"]
         gold = self.rows[said[users[0]]["content"]].golden_calls[len(users) - 1]
         called = sum(one["role"] == "tool" for one in said[users[-1] :])
@@ -83,29 +79,7 @@ def answers(lines: Counter[str]) -> int:
     return sum('"status":' in line for line in lines.elements())
 
 
-def start(dataset: Path, out: Path, url: str) -> subprocess.Popen[bytes]:
-    words = ["eval", str(dataset), "--model", "tiny", "--base-url", url, "--mode", "fc"]
-    words += ["--temperature", "0.5", "--concurrency", str(CONCURRENCY), "--out", str(out), "--no-score"]
-    python = [sys.executable, "-c", "from robustbench_tc.cli import main; main()"]
-    return subprocess.Popen([*python, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def killed_at(process: subprocess.Popen[bytes], journal: Path, point: float) -> None:
-    """Kills the run's process once its journal is that large."""
-    assert process.stderr is not None
-    deadline = time.monotonic() + PATIENCE_S
-    try:
-        while size(journal) < point:
-            assert process.poll() is None, process.stderr.read().decode()
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-    finally:
-        process.kill()
-    assert process.wait() < 0
-    process.stderr.close()
-
-
-def episodes(run: Path) -> list[Episode]:
+def episodes(run: Path) -> list[schema.Episode]:
     """A run's episodes, without how long their answers took."""
     return [
         msgspec.structs.replace(
@@ -127,23 +101,28 @@ def test_kills_change_nothing_and_nothing_on_disk_is_asked_again(
     """For each kill, the requests that had no line in the journal: they are asked again."""
     with LoopbackServer(model, delay_s=0.01) as server:
         words: dict[str, Any] = {"model": "tiny", "base_url": server.url, "mode": "fc", "temperature": 0.5}
-        evaluate(dataset, **words, concurrency=CONCURRENCY, out=whole)
+        command = (
+            "eval", dataset, "--no-score", "--model", "tiny", "--base-url", server.url, "--mode", "fc",
+            "--temperature", 0.5, "--concurrency", CONCURRENCY, "--out", out,
+        )  # fmt: skip
+        api.evaluate(dataset, **words, concurrency=CONCURRENCY, out=whole)
         undisturbed = on_disk(whole / "journal.jsonl")
         assert server.count == answers(undisturbed)
         step = size(whole / "journal.jsonl") / (KILLS + 1)
         asked, there = server.count, 0
         for kill in range(1, KILLS + 1):
             model.hold_at = step * (kill + 0.5)
-            killed_at(start(dataset, out, server.url), journal, step * kill)
+            with running(tmp_path / "said", *command) as run:
+                run.until(lambda point=step * kill: size(journal) >= point)  # type: ignore[misc]
+                run.kill()
             time.sleep(0.2)  # requests that it had sent are counted
             left = on_disk(journal)
             assert answers(left) > there and left <= undisturbed
             lost.append(server.count - asked - (answers(left) - there))
             asked, there = server.count, answers(left)
         model.hold_at = float("inf")
-        last = start(dataset, out, server.url)
-        _, said = last.communicate(timeout=PATIENCE_S)
-        assert last.returncode == 0, said.decode()
+        with running(tmp_path / "said", *command) as run:
+            run.end()
         assert server.count - asked == answers(undisturbed) - there
         assert server.at_once <= CONCURRENCY
     assert on_disk(journal) == undisturbed

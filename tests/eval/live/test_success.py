@@ -11,10 +11,9 @@ from robustbench_tc.eval.live.replay import Replay, replayed
 from robustbench_tc.eval.live.stage import without_ids
 from robustbench_tc.eval.live.success import end_state, information
 from robustbench_tc.schema import At, Call, Episode, LiveRow, Reply, Step, row_hash
-from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.worlds import faults, host
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.handle import Snapshot, Start
-from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import STEPS, equal, same
 
 from ...refusals import refuses
@@ -98,8 +97,8 @@ def played(row: LiveRow, *calls: Call) -> Replay:
     """The replay of an episode with these calls in its first turn."""
 
     async def run() -> Replay:
-        worlds = Worlds()
-        world = FaultedWorld(
+        worlds = host.Worlds()
+        world = faults.FaultedWorld(
             await worlds.open(find(row.world), Start(**row.initial_state)), row.tools, row.fault
         )
         steps: list[Step] = [await world.call(call.name, call.parameters) for call in calls]
@@ -160,13 +159,15 @@ def test_information_asks_whether_results_of_golds_reads_were_seen() -> None:
 def test_what_was_not_played_with_this_row_or_world_is_refused() -> None:
     row = purse(1)
     refuses(
-        "another row", asyncio.run, replayed(faulted(row, "stale_read", At(write=1)), episode(row), Worlds())
+        "another row",
+        asyncio.run,
+        replayed(faulted(row, "stale_read", At(write=1)), episode(row), host.Worlds()),
     )
     forged = Step(name="add_coins", arguments={"amount": 2}, text='{"receipt": "R-1", "amount": 2}')
     refuses(
         r"call 1 \(add_coins\) is answered differently",
         asyncio.run,
-        replayed(row, episode(row, forged), Worlds()),
+        replayed(row, episode(row, forged), host.Worlds()),
     )
 
 
@@ -174,5 +175,5 @@ def test_a_call_that_was_cut_off_is_not_made_again() -> None:
     cut = Step(
         name="add_coins", arguments={"amount": 2}, text='{"error": "too long"}', executed=0, problem="timeout"
     )
-    replay = asyncio.run(replayed(purse(1), episode(purse(1), cut), Worlds()))
+    replay = asyncio.run(replayed(purse(1), episode(purse(1), cut), host.Worlds()))
     assert replay.end.state["coins"] == 3 and end_state(replay) is False

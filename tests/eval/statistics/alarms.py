@@ -13,11 +13,8 @@ import numpy as np
 from benchmarks.statistics import synthetic
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats.breakdown import Breakdown, gains
-from robustbench_tc.eval.stats.compare import compare_outcomes
+from robustbench_tc.eval.stats import breakdown, compare, significance, summary
 from robustbench_tc.eval.stats.outcomes import Outcomes
-from robustbench_tc.eval.stats.significance import LEVEL
-from robustbench_tc.eval.stats.summary import Summary, summarise
 
 from .coverage import SEED
 
@@ -80,38 +77,39 @@ SENTENCES = (
 )
 """Those of several components count each by itself: the worst is shown."""
 
-NO_BREAKDOWN = Breakdown()
+NO_BREAKDOWN = breakdown.Breakdown()
 
 
 def claims(a: Outcomes, b: Outcomes) -> Iterator[str]:
     """The sentences that claim a difference; those of single components with its name behind."""
-    made = compare_outcomes(("a", "b"), a, b)
+    made = compare.compare_outcomes(("a", "b"), a, b)
     if "is better than" in made.verdict:
         yield SENTENCES[0]
     if " ahead (" in made.verdict:
         yield SENTENCES[1]
-    if min(made.overall_holm.values()) < LEVEL:
+    if min(made.overall_holm.values()) < significance.LEVEL:
         yield SENTENCES[2]
-    if min(made.deltas_holm.values()) < LEVEL:
+    if min(made.deltas_holm.values()) < significance.LEVEL:
         yield SENTENCES[3]
     for name, delta in made.deltas.items():
         if delta.closed is not None and not delta.closed.low <= 0 <= delta.closed.high:
             yield f"{SENTENCES[4]}|{name}"
     stars = [(name, made.overall[name].p) for name in (taxonomy.CLEAN, "perturbed")]
     stars += [(f"Δ {name}", delta.difference.p or 0.0) for name, delta in made.deltas.items()]
-    yield from (f"{SENTENCES[5]}|{name}" for name, p in stars if p < LEVEL)
-    yield from of_one(summarise(b))
+    yield from (f"{SENTENCES[5]}|{name}" for name, p in stars if p < significance.LEVEL)
+    yield from of_one(summary.summarise(b))
 
 
-def of_one(made: Summary) -> Iterator[str]:
-    if any(row.flips is not None and row.flips.p_holm < LEVEL for row in made.types.values()):
+def of_one(made: summary.Summary) -> Iterator[str]:
+    if any(row.flips is not None and row.flips.p_holm < significance.LEVEL for row in made.types.values()):
         yield SENTENCES[6]
     for name in taxonomy.COMPONENTS:
         found = made.values[f"delta_matched_{name}"]
         if found is not None and not found.low <= 0 <= found.high:
             yield f"{SENTENCES[7]}|{name}"
     if any(
-        one.p_holm is not None and one.p_holm < LEVEL and one.gain > 0 for one in gains(made, NO_BREAKDOWN)
+        one.p_holm is not None and one.p_holm < significance.LEVEL and one.gain > 0
+        for one in breakdown.gains(made, NO_BREAKDOWN)
     ):
         yield SENTENCES[8]
 

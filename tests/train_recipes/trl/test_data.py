@@ -8,9 +8,8 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score.reward import compute_score, variant_from_env
-from robustbench_tc.train_recipes import dataset
+from robustbench_tc.train_recipes import dataset, validation
 from robustbench_tc.train_recipes.trl import data, smoke, toy, train
-from robustbench_tc.train_recipes.validation import best
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +23,8 @@ def test_all_rows_come_with_their_gold(rows: list[dict[str, Any]], training_data
     assert data.rows(dataset.locate(str(training_data), "full").train, 5) == rows[:5]
     golds = [row["ground_truth"] for row in rows]
     earned = data.scores(golds, [row["data_source"] for row in rows], golds)
-    assert earned == [best(gold) for gold in golds]
-    assert {best(gold) for gold in golds} <= {1.0, 4.0}
+    assert earned == [validation.best(gold) for gold in golds]
+    assert {validation.best(gold) for gold in golds} <= {1.0, 4.0}
 
 
 def test_the_reward_is_that_of_the_oracle(shared: Path) -> None:

@@ -4,20 +4,15 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-_BIDI = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_INVISIBLE = re.compile(
-    r"[\u00a0\u00ad\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200d\u202f\u205f-\u2064"
-    r"\u206a-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3"
-    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-_DAMAGED = re.compile(r"[\ufffd\ufdd0-\ufdef\ue000-\uf8ff\ud800-\udfff\U000f0000-\U0010ffff]")
 _ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
-_DISGUISED = re.compile(
-    r"[\U0001d400-\U0001d7ff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u249c-\u24e9\U0001f110-\U0001f189]+"
-)
-_STACKED = re.compile(r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3,}")
 _WORD = re.compile(r"[^\W\d_]+(?:[\d_]*[^\W\d_]+)*")
+
+_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+_MARKS = "\u061c\u200e\u200f"
+"""Characters of a direction that Unicode calls letters."""
+
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+"""Characters without an ink that Unicode calls letters, marks or symbols."""
 
 _JOINING = frozenset(
     "ARABIC SYRIAC MONGOLIAN DEVANAGARI BENGALI GURMUKHI GUJARATI ORIYA TAMIL TELUGU KANNADA MALAYALAM "
@@ -29,26 +24,44 @@ _IMITATES = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορυικасеорху�
 """Greek and Cyrillic letters that look like Latin ones."""
 
 
-def _named(chars: str) -> str:
-    return " ".join(f"U+{ord(char):04X}" for char in chars[:4])
+def _named(char: str) -> str:
+    return f"U+{ord(char):04X}"
 
 
 def control_characters(text: str) -> Iterator[str]:
-    """Yields each run of C0 and C1 controls, as code points."""
-    yield from (_named(found.group()) for found in _CONTROL.finditer(text))
+    """Yields controls of C0 and C1 and separators of lines, as code points."""
+    if text.isprintable():
+        return
+    for char in text:
+        if char not in "\t\n" and unicodedata.category(char) in ("Cc", "Zl", "Zp"):
+            yield _named(char)
 
 
 def bidi_characters(text: str) -> Iterator[str]:
-    """Yields each run of embeddings, overrides and isolates, as code points."""
-    yield from (_named(found.group()) for found in _BIDI.finditer(text))
+    """Yields embeddings, overrides, isolates and marks of a direction, as code points."""
+    if text.isascii():
+        return
+    for char in text:
+        if char in _MARKS or unicodedata.bidirectional(char) in _DIRECTIONS:
+            yield _named(char)
 
 
 def invisible_characters(text: str) -> Iterator[str]:
     """Yields zero-width and other unseen characters, but not those that spelling needs."""
-    for found in _INVISIBLE.finditer(text):
-        at = found.start()
-        if not _is_spelling(found.group(), text[at - 1 : at], text[at + 1 : at + 2]):
-            yield _named(found.group())
+    if text.isascii():
+        return
+    for at, char in enumerate(text):
+        if _is_unseen(char) and not _is_spelling(char, text[at - 1 : at], text[at + 1 : at + 2]):
+            yield _named(char)
+
+
+def _is_unseen(char: str) -> bool:
+    """A space that is not one, a format character that sets no direction, a filler, a variation selector."""
+    if char.isascii() or char in _MARKS or unicodedata.bidirectional(char) in _DIRECTIONS:
+        return False
+    if char in _FILLERS or unicodedata.category(char) in ("Cf", "Zs"):
+        return True
+    return unicodedata.name(char, "").startswith("VARIATION SELECTOR")
 
 
 def _is_spelling(char: str, before: str, after: str) -> bool:
@@ -75,17 +88,17 @@ def encoding_damage(text: str) -> Iterator[str]:
         return
     from ftfy.badness import BADNESS_RE
 
-    yield from (_named(found.group()) for found in _DAMAGED.finditer(text))
-    yield from (f"mojibake {_named(found.group())}" for found in BADNESS_RE.finditer(text))
-    yield from (_named(char) for char in text if unicodedata.category(char) == "Cn")
+    yield from (f"mojibake {_named(found.group()[0])}" for found in BADNESS_RE.finditer(text))
+    for char in text:
+        if char == "\ufffd" or unicodedata.category(char) in ("Co", "Cs", "Cn"):
+            yield _named(char)
 
 
 def imitated_letters(text: str) -> Iterator[str]:
-    """Yields styled letters, stacked marks, and words with Greek or Cyrillic for Latin letters."""
+    """Yields styled letters, and words with Greek or Cyrillic for Latin letters."""
     if text.isascii():
         return
-    yield from (f"letters in disguise {_named(found.group())}" for found in _DISGUISED.finditer(text))
-    yield from (f"stacked marks {_named(found.group())}" for found in _STACKED.finditer(text))
+    yield from (f"a letter in disguise {_named(char)}" for char in text if _is_styled(char))
     latin = re.search(r"[A-Za-z]", text) is not None
     for found in _WORD.finditer(text):
         word = found.group()
@@ -95,6 +108,14 @@ def imitated_letters(text: str) -> Iterator[str]:
         scripts = {_script(char) for char in word}
         if "LATIN" in scripts or (latin and len(imitating) == len(word)):
             yield f"a word of {' and '.join(sorted(scripts | {'LATIN'}))} letters, {_named(imitating[0])}"
+
+
+def _is_styled(char: str) -> bool:
+    """A letter or digit of ASCII in another style: full-width, mathematical, in a circle."""
+    if char.isascii() or unicodedata.category(char) not in ("Lu", "Ll", "Nd", "So"):
+        return False
+    plain = unicodedata.normalize("NFKC", char).strip("()")
+    return len(plain) == 1 and plain.isascii()
 
 
 def scripts(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Data of persons: telephone and social security numbers, bank accounts, payment cards, e-mail addresses.
+"""Data of persons: telephone numbers, bank accounts, payment cards, e-mail addresses.
 
 Numbers with check digits are looked for with them, so that an order number is not a card.
 """
@@ -10,7 +10,7 @@ from robustbench_tc.own.logs.redact import luhn, mod97
 
 from .secrets import Match, Pattern
 
-_PATTERNS: dict[str, Pattern] = {
+PATTERNS: dict[str, Pattern] = {
     "email": Pattern(
         ("@",),
         re.compile(
@@ -25,29 +25,21 @@ _PATTERNS: dict[str, Pattern] = {
         ),
         digits=9,
     ),
-    "ssn": Pattern(
-        (), re.compile(r"(?<![\w.\-])(?!000|666|9\d\d)\d{3}[\- ](?!00)\d{2}[\- ](?!0000)\d{4}(?![\w\-]|\.\d)")
-    ),
     "iban": Pattern(
         (),
         re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])"),
     ),
-    "card": Pattern((), re.compile(r"(?<![\w.+\-])\d(?:[ \-]?\d){12,18}(?![\w\-]|\.\d)")),
+    "card": Pattern((), re.compile(r"(?<![\w.+\-])[2-6](?:[ \-]?\d){12,18}(?![\w\-]|\.\d)")),
 }
 
 _NUMBERS = re.compile(r"\d(?:[\s().\-]{0,4}\d){8}|[A-Z]{2}\d\d ?[A-Z0-9]{4}")
 """What every number of a person has: nine digits with little between them, or an account's beginning."""
 
-_CARDS = re.compile(
-    r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
-    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35\d{14}|62\d{14,17}"
-)
-
 
 def personal(text: str) -> Iterator[Match]:
     """Every number or address of a person in the text as it stands."""
     numbers = _NUMBERS.search(text) is not None
-    for kind, pattern in _PATTERNS.items():
+    for kind, pattern in PATTERNS.items():
         if not ("@" in text if pattern.needles else numbers):
             continue
         for match in pattern.regex.finditer(text):
@@ -57,9 +49,9 @@ def personal(text: str) -> Iterator[Match]:
 
 
 def _card(text: str) -> bool:
-    """A length and beginning that issuers use, and Luhn's check digit."""
+    """Luhn's check digit, over more than one digit again and again."""
     digits = re.sub(r"\D", "", text)
-    return _CARDS.fullmatch(digits) is not None and len(set(digits)) > 1 and luhn(digits) == 0
+    return len(set(digits)) > 1 and luhn(digits) == 0
 
 
 def _iban(text: str) -> bool:

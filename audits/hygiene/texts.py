@@ -8,11 +8,9 @@ from typing import NamedTuple
 from robustbench_tc.schema import Json
 
 from . import characters
-from .instructions import instructions
 from .leaves import Leaf, leaves
-from .markup import markup
 from .personal import personal
-from .refusals import refusals
+from .prose import instructions, markup, remarks
 from .reviewed import fingerprint, reviewed
 from .secrets import Match, guesses, tokens
 
@@ -53,7 +51,7 @@ RULES = {
     "markup": Rule(
         "Markup is executed or rendered by the page that shows a row, and hides text from a reader.", markup
     ),
-    "refusals": Rule("A generator that refuses, or talks about its text, did not write the text.", refusals),
+    "refusals": Rule("A generator that refuses, or talks about its text, did not write the text.", remarks),
 }
 """What may not stand in any text of a row, by name."""
 

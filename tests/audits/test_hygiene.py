@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.hygiene import files, schemas
+from robustbench_tc.audits.hygiene import files, personal, prose, schemas, secrets
 from robustbench_tc.audits.hygiene.language import not_in_language, other_language
 from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
 from robustbench_tc.audits.hygiene.lengths import PARAMETERS, out_of_proportion, tool_too_long
@@ -139,6 +139,10 @@ HARMLESS = [
 
 def found(text: str) -> set[str]:
     return {find.rule for find in finds(Leaf(text))}
+
+
+def test_at_most_twenty_patterns_are_ours() -> None:
+    assert len(prose.PATTERNS) + len(secrets.TOKENS) + len(secrets.GUESSES) + len(personal.PATTERNS) <= 20
 
 
 def test_every_rule_has_planted_texts() -> None:
@@ -360,17 +364,15 @@ PLANTS = {
             description="Gibt die Liste aller Boote zurück, die heute im Hafen liegen."
         ),
     ),
-    "a key in a clean query": Plant(
-        "rows.clean_credentials_reviewed", "clean", _message(KEY), "anthropic_key"
-    ),
+    "a key in a clean query": Plant("rows.clean_credentials_reviewed", "clean", _message(KEY), "token"),
     "a key in a clean default": Plant(
-        "rows.clean_credentials_reviewed", "clean", _parameter(default=KEY), "anthropic_key"
+        "rows.clean_credentials_reviewed", "clean", _parameter(default=KEY), "token"
     ),
     "a key as escapes": Plant(
         "rows.no_new_credential",
         "CD",
         _description("\\u0073k-ant-api03-a1B2c3D4e5F6g7H8i9J0"),
-        "anthropic_key",
+        "token",
     ),
     "a key as a parameter's name": Plant(
         "rows.no_new_credential", "TD", lambda row: _properties(row).update({KEY: {"type": "string"}})
@@ -488,7 +490,7 @@ def test_a_secret_in_a_footer_is_named(
     pq.write_table(change(pq.read_table(folder / name)), folder / name)
     beside, footers = files.audit(Folder(folder))
     assert [failure.where for failure in footers.failures] == [name] and beside.status == "passed"
-    assert "anthropic_key" in footers.failures[0].what
+    assert "token" in footers.failures[0].what
 
 
 def test_a_file_that_cannot_be_looked_through_fails(bundled: Path, tmp_path: Path) -> None:

@@ -23,43 +23,39 @@ A = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 """Random enough for every pattern, and obviously made up."""
 
 TOKENS = {
-    "anthropic_key": f"sk-ant-api03-{A}",
-    "openai_key": f"sk-proj-{A}",
-    "openai_key of old": f"sk-{A}",
-    "huggingface_token": f"hf_{A}",
-    "slack_token": "xoxb-" + "123456789012-123456789012-AbCdEfGhIjKl",
-    "slack_token of a hook": "https://hooks.slack.com/" + "services/T0AAAAAAA/B0AAAAAAA/abcdefghijkl",
-    "gitlab_token": f"glpat-{A[:20]}",
-    "github_token": f"ghp_{A}",
-    "github_token, fine-grained": f"github_pat_{A}_{A}",
-    "google_key": f"AIza{A[:35]}",
-    "aws_key": "AKIA" + "ABCDEFGHIJ234567",
-    "private_key": "-----BEGIN RSA " + "PRIVATE KEY-----",
-    "private_key of ssh": "-----BEGIN OPENSSH " + "PRIVATE KEY-----",
-    "web_token": "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0.s5f0_xQ-1abcdef",
-    "vendor_key of Stripe": "sk_" + f"live_{A[:24]}",
-    "npm_token": f"npm_{A}",
-    "pypi_token": f"pypi-AgEIcHlwaS5vcmc{A}{A}",
-    "hosting_token of Groq": f"gsk_{A}{A[:16]}",
-    "hosting_token of SendGrid": f"SG.{A[:22]}.{A}{A[:7]}",
-    "telegram_token": f"123456789:AA{A[:33]}",
-    "bearer": "Authorization: Bearer 9f8e7d6c5b4a",
-    "url_login": "https://mara:tidewater@harbour.org/",
-    "url_login of a database": "postgresql://mara:tidewater@harbour.org/db",
-    "account_key": f"AccountKey={A}{A}==",
+    "token of Anthropic": f"sk-ant-api03-{A}",
+    "token of OpenAI": f"sk-proj-{A}",
+    "token of OpenAI, old": f"sk-{A}",
+    "token of Hugging Face": f"hf_{A}",
+    "token of Slack": "xoxb-" + "123456789012-123456789012-AbCdEfGhIjKl",
+    "SlackDetector of a hook": "https://hooks.slack.com/" + "services/T0AAAAAAA/B0AAAAAAA/abcdefghijkl",
+    "token of GitLab": f"glpat-{A[:20]}",
+    "token of GitHub": f"ghp_{A}",
+    "token of GitHub, fine-grained": f"github_pat_{A}_{A}",
+    "token of Google": f"AIza{A[:35]}",
+    "token of AWS": "AKIA" + "ABCDEFGHIJ234567",
+    "PrivateKeyDetector": "-----BEGIN RSA " + "PRIVATE KEY-----",
+    "PrivateKeyDetector of ssh": "-----BEGIN OPENSSH " + "PRIVATE KEY-----",
+    "JwtTokenDetector": "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0.s5f0_xQ-1abcdef",
+    "token of Stripe": "sk_" + f"live_{A[:24]}",
+    "token of npm": f"npm_{A}",
+    "token of PyPI": f"pypi-AgEIcHlwaS5vcmc{A}{A}",
+    "token of Groq": f"gsk_{A}{A[:16]}",
+    "SendGridDetector": f"SG.{A[:22]}.{A}{A[:7]}",
+    "TelegramBotTokenDetector": f"123456789:AA{A[:33]}",
+    "BasicAuthDetector": "https://mara:tidewater@harbour.org/",
+    "BasicAuthDetector of a database": "postgresql://mara:tidewater@harbour.org/db",
+    "AzureStorageKeyDetector": f"AccountKey={A}{A}{A[:14]}==",
 }
 
 PERSONAL = {
     "email": ["mara.lind@harbour-mail.org"],
     "phone": ["+49 30 901820 115", "+1 (415) 555-0132", "(415) 555-0132", "415-555-0132", "+442079460958"],
-    "ssn": ["078-05-1120", "219 09 9999"],
     "iban": ["DE89 3704 0044 0532 0130 00", "GB29NWBK60161331926819", "FR1420041010050500013M02606"],
     "card": ["4111 1111 1111 1111", "5500-0000-0000-0004", "340000000000009", "6011000000000004"],
 }
 
 NEIGHBOURS = [
-    "219-09-99999",  # not a social security number
-    "000-12-3456",
     "DE88 3704 0044 0532 0130 00",  # a wrong check digit
     "4111 1111 1111 1112",
     "1234567812345670",  # passes Luhn, but nobody issues cards that begin with 12
@@ -74,7 +70,7 @@ NEIGHBOURS = [
 def test_each_kind_of_token_is_found_and_redacted(subtests: pytest.Subtests) -> None:
     for name in TOKENS:
         with subtests.test(name=name):
-            kind, text = name.split(" ")[0].rstrip(","), TOKENS[name]
+            kind, text = name.split(" ")[0], TOKENS[name]
             sentence = f"Use {text} for it, please."
             found = list(tokens(sentence))
             assert kind in {match.kind for match in found}, found
@@ -83,13 +79,13 @@ def test_each_kind_of_token_is_found_and_redacted(subtests: pytest.Subtests) -> 
 
 
 def test_one_digit_tells_a_key_from_a_name_in_kebab_case() -> None:
-    assert "openai_key" in {match.kind for match in tokens("sk-" + "abcdefghijklm" + "7")}
-    assert "openai_key" not in {match.kind for match in tokens("sk-abcdefghijklmn")}
+    assert [match.kind for match in tokens("sk-" + "abcdefghijklm" + "7")] == ["token"]
+    assert list(tokens("sk-abcdefghijklmn")) == []
 
 
 def test_the_plugins_of_detect_secrets_look_too() -> None:
     plugins = set(secrets.PLUGINS)
-    assert {match.kind for match in tokens(TOKENS["github_token"])} >= {"github_token", "GitHubTokenDetector"}
+    assert {match.kind for match in tokens(TOKENS["token of GitHub"])} == {"token", "GitHubTokenDetector"}
     assert not {name for name in plugins if "Entropy" in name or "Keyword" in name}
     artifactory = "AKC" + "p8a1B2c3D4e5F6g7H8"
     assert {match.kind for match in tokens(f"key {artifactory} here")} == {"ArtifactoryDetector"}
@@ -118,10 +114,11 @@ WAYS: dict[str, Callable[[str], str]] = {
 
 
 def test_a_token_is_found_however_it_is_written(subtests: pytest.Subtests) -> None:
-    for way, name in product(WAYS, ["anthropic_key", "huggingface_token", "github_token", "gitlab_token"]):
+    names = ("token of Anthropic", "token of Hugging Face", "token of GitHub", "token of GitLab")
+    for way, name in product(WAYS, names):
         with subtests.test(way=way, name=name):
             text = f"See {WAYS[way](TOKENS[name])} there."
-            assert name in {match.kind for match in tokens(text)}
+            assert "token" in {match.kind for match in tokens(text)}
             assert TOKENS[name] not in redact(text)
 
 
@@ -153,7 +150,7 @@ def test_data_of_persons_are_found(kind: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", NEIGHBOURS)
 def test_numbers_that_only_look_alike_are_left_alone(text: str) -> None:
-    assert not {match.kind for match in personal(f"It is {text}, I think")} & {"ssn", "iban", "card", "phone"}
+    assert not {match.kind for match in personal(f"It is {text}, I think")} & {"iban", "card", "phone"}
 
 
 @given(st.text("0123456789", min_size=15, max_size=15))
@@ -185,9 +182,9 @@ def test_guesses_are_made_of_what_stands_beside_a_name() -> None:
 
 
 def test_keys_and_long_numbers_are_texts_too() -> None:
-    value = {TOKENS["huggingface_token"]: [{"n": 4111111111111111}]}
+    value = {TOKENS["token of Hugging Face"]: [{"n": 4111111111111111}]}
     kinds = [find.said.split(" ")[0] for leaf in leaves(value) for find in finds(leaf)]
-    assert kinds == ["huggingface_token", "card"]
+    assert kinds == ["token", "card"]
     assert [leaf.text for leaf in leaves([12345678, 123456789, -12345678.9, 12345678.5])] == [
         "123456789",
         "-12345678.9",
@@ -222,7 +219,8 @@ def test_a_reviewed_credential_passes_anywhere_and_a_reviewed_text_only_unchange
 
 
 def test_html_entities_of_a_card_are_no_hiding_place_for_tokens() -> None:
-    assert "openai_key" in {match.kind for match in tokens(html.escape(f"<b>{TOKENS['openai_key']}</b>"))}
+    escaped = html.escape(f"<b>{TOKENS['token of OpenAI']}</b>")
+    assert "token" in {match.kind for match in tokens(escaped)}
 
 
 def test_a_text_above_the_limit_is_searched_as_it_stands() -> None:

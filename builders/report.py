@@ -62,10 +62,14 @@ def add(counts: dict[Any, int], key: Any, count: int = 1) -> None:
 
 
 def merge(mine: dict[Any, Any], theirs: Mapping[Any, Any]) -> None:
-    """Takes other counts of the same nesting in."""
+    """Takes other counts of the same nesting in; lists are joined, texts taken over."""
     for key, found in theirs.items():
         if isinstance(found, Mapping):
             merge(mine.setdefault(key, {}), found)
+        elif isinstance(found, list):
+            mine.setdefault(key, []).extend(found)
+        elif isinstance(found, str):
+            mine[key] = found
         else:
             add(mine, key, found)
 
@@ -170,13 +174,7 @@ class Tally(msgspec.Struct, kw_only=True):
 
     def merge(self, other: "Tally") -> None:
         """Takes another tally's counts in."""
-        merge(self.rows, other.rows)
-        merge(self.flags, other.flags)
-        merge(self.words, other.words)
-        self.skipped += other.skipped
-        self.hashes |= other.hashes
-        for code, ratios in other.ratios.items():
-            self.ratios.setdefault(code, []).extend(ratios)
+        merge(msgspec.structs.asdict(self), msgspec.structs.asdict(other))
 
     @property
     def typing_errors(self) -> dict[str, int]:

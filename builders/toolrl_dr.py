@@ -36,7 +36,7 @@ from .generations import Recording
 from .generators.base import Generator
 from .report import finished
 from .sources import rlla
-from .toolrl_report import TrainingReport, in_order, quantiles, uniformity
+from .toolrl_report import TrainingReport, in_order, quantiles
 from .toolrl_spec import TrainingSpec
 from .toolrl_versions import PERTURBED, Checks, VersionMaker
 
@@ -263,7 +263,6 @@ def _report(
         used=in_order(tally.used),
         drawn=in_order(drawn),
         drawn_to_used={code: in_order(tally.drawn_to_used[code]) for code in in_order(drawn)},
-        uniform=uniformity(drawn, drawable),
         validation_used=in_order(tally.validation_used),
         refused={code: tally.refused[code] for code in in_order(tally.refused)},
         dropped={split: tally.dropped[split] for split in SPLITS if split in tally.dropped},

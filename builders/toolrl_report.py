@@ -1,9 +1,8 @@
 """What a training build leaves behind about itself. No clock in it: same build, same report."""
 
-import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -56,8 +55,6 @@ class TrainingReport(Report, frozen=True, kw_only=True):
     """Type → rows whose first draw it was."""
     drawn_to_used: dict[str, dict[str, int]]
     """First draw → type of the first version (or `none`) → rows."""
-    uniform: dict[str, float]
-    """The chi-square test of `drawn` against equal shares: statistic, degrees of freedom, p."""
     refused: dict[str, dict[str, int]]
     """Type → reason → draws that did not apply."""
     dropped: dict[str, dict[str, int]]
@@ -131,32 +128,6 @@ def _by_component(counts: Mapping[str, int]) -> dict[str, int]:
     for code, rows in counts.items():
         found[taxonomy.get(code).component] += rows
     return dict(found)
-
-
-def uniformity(counts: Mapping[str, int], codes: Sequence[str]) -> dict[str, float]:
-    """Pearson's chi-square of draws against equal shares over `codes`."""
-    total, dof = sum(counts.values()), len(codes) - 1
-    if total == 0 or dof < 1:
-        return {"statistic": 0.0, "dof": float(max(dof, 0)), "p": 1.0}
-    expected = total / len(codes)
-    statistic = math.fsum((counts.get(code, 0) - expected) ** 2 for code in codes) / expected
-    return {
-        "statistic": round(statistic, 6),
-        "dof": float(dof),
-        "p": round(chi_square_tail(statistic, dof), 6),
-    }
-
-
-def chi_square_tail(x: float, dof: int) -> float:
-    """P(X > x) of a chi-square variable: the finite sums for whole degrees of freedom."""
-    half = x / 2
-    tail, term, k = 0.0, math.exp(-half), 0
-    if dof % 2:
-        tail, term, k = math.erfc(math.sqrt(half)), math.sqrt(2 * x / math.pi) * term, 1
-    while k < dof:
-        tail, k = tail + term, k + 2
-        term *= x / k
-    return tail
 
 
 def quantiles(lengths: Mapping[int, int]) -> dict[str, int]:

@@ -97,10 +97,8 @@ class Tally(msgspec.Struct, kw_only=True):
 
     def merge(self, other: "Tally") -> None:
         """Takes another tally's counts in; of the dropped rows the first 1,000 are named."""
-        for name in self.__struct_fields__:
-            if name != "dropped_rows":
-                merge(getattr(self, name), getattr(other, name))
-        self.dropped_rows += other.dropped_rows[: 1_000 - len(self.dropped_rows)]
+        merge(msgspec.structs.asdict(self), msgspec.structs.asdict(other))
+        del self.dropped_rows[1_000:]
 
 
 class Part(msgspec.Struct):

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -17,13 +17,10 @@ MAX_TOOLS = 2
 MAX_BYTES = 8192
 """A longer definition is not a tool but an attack on the context window."""
 
-MAX_DEPTH = 8
-"""Levels of a parameter schema."""
+_NAME = r"^[A-Za-z_](?:[A-Za-z0-9_.\- ]{0,98}[A-Za-z0-9_.\-])?\Z"
+"""Names of several words, as rlla's tools have them, only beside a tool that is named so."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
-_WORDS = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_.\- ]{0,98}[A-Za-z0-9_.\-])?")
-"""Names of several words, as rlla's tools have them: only beside a tool that is named so."""
-_TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
+_Type: TypeAlias = Literal["string", "number", "integer", "boolean", "array", "object", "null"]
 
 ANSWER_SCHEMA: dict[str, Json] = {
     "type": "object",
@@ -56,64 +53,57 @@ ANSWER_SCHEMA: dict[str, Json] = {
 """What a model is asked to answer, for endpoints with structured output."""
 
 
+class _Schema(msgspec.Struct):
+    """A schema as far as a registry shows one: a type by name, and nested schemas where they belong."""
+
+    type: _Type | list[_Type] = "string"
+    properties: "dict[str, _Schema]" = {}
+    items: "_Schema | msgspec.UnsetType" = msgspec.UNSET
+
+
+class _Parameters(msgspec.Struct):
+    """The parameters of a new tool."""
+
+    type: Literal["object"]
+    properties: dict[str, _Schema]
+    required: list[str] = []
+
+
+class _NewTool(msgspec.Struct, forbid_unknown_fields=True):
+    """A new tool as a model may write it."""
+
+    name: Annotated[str, msgspec.Meta(pattern=_NAME)]
+    description: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    parameters: _Parameters
+
+
 def refuse_tools(request: TextRequest, answer: Json) -> str | None:
     """Why `answer` is not a list of new tools for the one that the request names, or None.
 
     One or two well-formed tools whose names differ from the imitated one and from each other, each with a
     description of its own. Names that a registry already has are the unit's business: registries differ.
     """
-    if not isinstance(answer, list) or not answer:
-        return "not a list of tools"
-    if len(answer) > MAX_TOOLS:
-        return f"{len(answer)} tools, at most {MAX_TOOLS} are wanted"
-    taken = {(request.tool or "").casefold()}
-    for tool in answer:
-        if reason := _malformed(tool, _WORDS if " " in (request.tool or "") else _NAME):
-            return reason
-        if tool["name"].casefold() in taken:
-            return f"the name {tool['name']!r} is taken"
-        taken.add(tool["name"].casefold())
-        if normalise_text(tool["description"]) == normalise_text(request.input):
-            return f"{tool['name']!r} repeats the description of the tool it stands beside"
+    if not isinstance(answer, list) or not 0 < len(answer) <= MAX_TOOLS:
+        return f"not a list of tools, at most {MAX_TOOLS} of them"
+    if any(len(dumps(tool).encode()) > MAX_BYTES for tool in answer):
+        return f"a definition is longer than {MAX_BYTES} bytes"
+    try:
+        tools = msgspec.convert(answer, list[_NewTool])
+    except (msgspec.ValidationError, RecursionError) as error:
+        return str(error)
+    imitated = request.tool or ""
+    taken = {imitated.casefold()}
+    for tool in tools:
+        if " " in tool.name and " " not in imitated:
+            return f"{tool.name!r} is a name of several words"
+        if not tool.parameters.properties.keys() >= set(tool.parameters.required):
+            return f"{tool.name!r} requires a parameter that it does not declare"
+        if tool.name.casefold() in taken:
+            return f"the name {tool.name!r} is taken"
+        taken.add(tool.name.casefold())
+        if normalise_text(tool.description) == normalise_text(request.input):
+            return f"{tool.name!r} repeats the description of the tool it stands beside"
     return None
-
-
-def _malformed(tool: Json, names: re.Pattern[str]) -> str | None:
-    if not isinstance(tool, dict) or set(tool) != {"name", "description", "parameters"}:
-        return "a tool holds exactly name, description and parameters"
-    name, description, parameters = tool["name"], tool["description"], tool["parameters"]
-    if not isinstance(name, str) or not names.fullmatch(name):
-        return f"{str(name)[:60]!r} is not a name of a tool"
-    if not isinstance(description, str) or not description.strip():
-        return f"{name!r} has no description"
-    if not isinstance(parameters, dict) or parameters.get("type") != "object":
-        return f"the parameters of {name!r} are not a JSON Schema object"
-    properties, required = parameters.get("properties"), parameters.get("required", [])
-    if not isinstance(properties, dict) or not isinstance(required, list):
-        return f"the parameters of {name!r} are not a JSON Schema object"
-    if any(not isinstance(item, str) or item not in properties for item in required):
-        return f"{name!r} requires a parameter that it does not declare"
-    if any(not _is_schema(inner, MAX_DEPTH) for inner in properties.values()):
-        return f"a parameter of {name!r} is not a JSON Schema"
-    if len(dumps(tool).encode()) > MAX_BYTES:
-        return f"the definition of {name!r} is longer than {MAX_BYTES} bytes"
-    return None
-
-
-def _is_schema(value: Json, depth: int) -> bool:
-    """A schema as far as a registry shows one: a type by name, and nested schemas where they belong."""
-    if not isinstance(value, dict) or depth == 0:
-        return False
-    kind = value.get("type", "string")
-    kinds = kind if isinstance(kind, list) else [kind]
-    if not all(isinstance(item, str) and item in _TYPES for item in kinds):
-        return False
-    properties, items = value.get("properties", {}), value.get("items", {})
-    return (
-        isinstance(properties, dict)
-        and all(_is_schema(inner, depth - 1) for inner in properties.values())
-        and (items == {} or _is_schema(items, depth - 1))
-    )
 
 
 def read_tools(text: str) -> Json:

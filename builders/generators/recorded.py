@@ -3,17 +3,16 @@
 Two forms of the same thing. `generations.jsonl` and `judgments.jsonl` hold one answer per line with its input
 (the form of our sources and of every build, read with `recorded:PATH`). What ships is packed:
 `data/recorded.jsonl.gz` names its inputs by hash only, so no upstream text is in it, and typing errors are
-edits of the text they are made in. It is tracked: models wrote it once, no build makes it again.
+edits of the text they are made in. It is tracked: models wrote it once, nothing makes it again.
 
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new
     ["score", "query_paraphrase", "5f0c…", "9d1e…", 4, "…"]                  a judgment, by hash of the answer
     ["serves", "31ab…", false, "…"]                        whether a new tool serves a sample, by hash of both
     ["sample", "c04d…"]                                    a sample that new tools were written for
-
     ["refused", "language_es", "1f3c…", "not_judged"]      why there is no text: not written, or not judged
 
-Translated requests lie in files of their own (`builders/generations.py`) and are packed with the others.
+Translated requests lie in files of their own (`builders/generations.py`).
 
 New tools are written for samples: a line names its sample (`clean_id`), or it is for every sample that the
 judgments beside it name. A tool that was judged to serve a sample is not given to it.
@@ -21,7 +20,6 @@ judgments beside it name. A tool that was judged to serve a sample is not given 
 Several lines may answer one request (different samples, same words): the first that is accepted is taken.
 """
 
-import difflib
 import gzip
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -116,23 +114,6 @@ class Served(msgspec.Struct, frozen=True):
     """`recorded` or `hand-written`."""
 
 
-def edits_between(before: str, after: str) -> tuple[Edit, ...]:
-    """The edits that make `after` from `before`, in order.
-
-    An insertion is widened by a neighbouring character, so that applying it finds something to verify.
-    """
-    found: list[Edit] = []
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    for tag, a, b, c, d in matcher.get_opcodes():
-        if tag == "insert" and b < len(before):
-            b, d = b + 1, d + 1
-        elif tag == "insert" and a > 0 and not (found and found[-1][0] + len(found[-1][1]) == a):
-            a, c = a - 1, c - 1
-        if tag != "equal":
-            found.append((a, before[a:b], after[c:d]))
-    return tuple(found)
-
-
 def judgment_address(request: TextRequest, output: Json) -> tuple[str, str]:
     """Where the judgment of a pair stands: the request's key and the answer's hash (16 hex digits)."""
     return request.key, hashlib.sha256(dumps(output).encode()).hexdigest()[:16]
@@ -218,7 +199,7 @@ def shipped(*, bundled: bool = False) -> tuple[Book, ...]:
     `bundled`: the starter samples are being built, so theirs come first.
     """
     recorded, written = (
-        _packed_book(SHIPPED),
+        _recorded_book(),
         _written_book(HAND_WRITTEN / "generations.jsonl", "hand-written"),
     )
     return (written, recorded) if bundled else (recorded, written)
@@ -232,19 +213,17 @@ def edited(request: TextRequest, kept: Iterable[Book]) -> bool:
 
 
 def from_path(path: Path) -> tuple[Book, ...]:
-    """The answers in a folder with `generations.jsonl`, such a file, or a packed one (`.gz`)."""
-    if path.suffix == ".gz":
-        return (_packed_book(path),)
+    """The answers in a folder with `generations.jsonl`, or in such a file."""
     return (_written_book(_file(path, "generations.jsonl"), "recorded"),)
 
 
-def _packed_book(path: Path) -> Book:
-    lines = _unpack(path)
+def _recorded_book() -> Book:
+    lines = _unpacked()
     return Book(
         "recorded",
         (line for line in lines if isinstance(line, _Text | _Edits | _Refused)),
         [line.key for line in lines if isinstance(line, _Sample)],
-        _packed_served(lines),
+        load_served(),
     )
 
 
@@ -269,15 +248,13 @@ def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
 
     Raises UserError for a missing or malformed file.
     """
-    if path is not None and path.suffix != ".gz":
+    if path is not None:
         return dict(_judged(_file(path, "judgments.jsonl"), "recorded"))
-    packed = (line for line in _unpack(path or SHIPPED) if isinstance(line, _Score))
+    scores = (line for line in _unpacked() if isinstance(line, _Score))
     found = {
-        (line.key, line.output): Judgment(line.kind, line.score, line.reason, "recorded") for line in packed
+        (line.key, line.output): Judgment(line.kind, line.score, line.reason, "recorded") for line in scores
     }
-    if path is None:
-        found.update(_judged(HAND_WRITTEN / "judgments.jsonl", "hand-written"))
-    return found
+    return found | dict(_judged(HAND_WRITTEN / "judgments.jsonl", "hand-written"))
 
 
 def load_served(path: Path | None = None) -> dict[str, Served]:
@@ -285,18 +262,11 @@ def load_served(path: Path | None = None) -> dict[str, Served]:
 
     A folder or file without such judgments has none. Raises UserError for a malformed file.
     """
-    if path is not None and path.suffix != ".gz":
-        return dict(_served(path, "recorded")) if path.is_dir() else {}
-    found = _packed_served(_unpack(path or SHIPPED))
-    if path is None:
-        found.update(_served(HAND_WRITTEN, "hand-written"))
-    return found
-
-
-def _packed_served(lines: Iterable[Line]) -> dict[str, Served]:
-    return {
-        line.key: Served(line.serves, line.reason, "recorded") for line in lines if isinstance(line, _Serves)
-    }
+    if path is not None:
+        return dict(_served(path, "recorded"))
+    packed = (line for line in _unpacked() if isinstance(line, _Serves))
+    found = {line.key: Served(line.serves, line.reason, "recorded") for line in packed}
+    return found | dict(_served(HAND_WRITTEN, "hand-written"))
 
 
 def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
@@ -329,38 +299,9 @@ def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]
         yield judgment_address(one.request, one.output), Judgment(one.kind, one.score, one.reason, judge)
 
 
-def pack(folder: Path) -> bytes:
-    """The answers and judgments of a folder in the packed form; same folder, same bytes."""
-    lines: list[Line] = [*map(_packed, read(folder / "generations.jsonl", Answer))]
-    lines += map(_scored, read(folder / "judgments.jsonl", Judged))
-    lines += map(_packed, translations(folder))
-    lines += map(_scored, judgments(folder))
-    lines += [_Sample(key) for key in _samples(folder)]
-    lines += (_Serves(key, found.serves, found.reason) for key, found in _served(folder, "recorded"))
-    return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)
-
-
-def _packed(answer: Answer) -> Line:
-    key = answer.request.key
-    if answer.refused is not None:
-        return _Refused(answer.kind, key, answer.refused)
-    if answer.kind == "realistic_typos" and isinstance(answer.output, str):
-        return _Edits(answer.kind, key, edits_between(answer.input, answer.output))
-    return _Text(answer.kind, key, answer.output)
-
-
-def _scored(judged: Judged) -> Line:
-    return _Score(judged.kind, *judgment_address(judged.request, judged.output), judged.score, judged.reason)
-
-
-def _unpack(path: Path) -> list[Line]:
-    decoder = msgspec.json.Decoder(Line)
-    try:
-        return [decoder.decode(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    except FileNotFoundError:
-        raise UserError(f"no recorded answers at {path}") from None
-    except (OSError, EOFError, ValueError) as error:
-        raise UserError(f"{path} holds no packed recorded answers: {error}") from None
+@cache
+def _unpacked() -> list[Line]:
+    return msgspec.json.Decoder(Line).decode_lines(gzip.decompress(SHIPPED.read_bytes()))
 
 
 def _file(path: Path, name: str) -> Path:

@@ -46,7 +46,7 @@ BuildProfile = Literal["paper", "full", "bundled", "own"]
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 _readers: list[Reader] = [module.READER for module in _modules if hasattr(module, "READER")]
-READERS = tuple(sorted(_readers, key=lambda reader: (reader.order or 0, reader.source)))
+READERS = tuple(sorted(_readers, key=lambda reader: (reader.order, reader.name)))
 """In the order of every table."""
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -68,7 +68,7 @@ def read(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
     issues: list[KnownIssue] = []
     places: dict[str, tuple[str, str]] = {}
     for reader in READERS:
-        drawn = clean_index().get(reader.source, {}) if profile == "paper" else None
+        drawn = clean_index().get(reader.name, {}) if profile == "paper" else None
         files = reader.files if drawn is None else tuple(drawn)
         if profile == "bundled":
             files = tuple(file for file in files if (root / file).exists())
@@ -96,7 +96,7 @@ def read(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
                 whole += [(file, record, sample) for record, sample in usable.items()]
                 continue
             samples += [usable[record] for record in drawn[file] if record in usable]
-        distinct, again = _distinct(whole, clean_index().get(reader.source, {}))
+        distinct, again = _distinct(whole, clean_index().get(reader.name, {}))
         samples += distinct
         issues += again
     return Pool(tuple(samples), tuple(issues), places if samples else {})
@@ -108,7 +108,7 @@ def needed_files(profile: Profile) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     for reader in READERS:
-        for file in clean_index()[reader.source] if profile == "paper" else reader.files:
+        for file in clean_index()[reader.name] if profile == "paper" else reader.files:
             found += _with_answers(reader, file)
     return tuple(found)
 

@@ -98,7 +98,7 @@ def _schema(literal: str) -> dict[str, Json]:
 
 
 READER = Reader(
-    source=SOURCE,
+    name=SOURCE,
     order=2,
     files=tuple(f"{FOLDER}/level-{level}-api_processed.json" for level in (1, 2, 3)),
     read_file=read_file,

@@ -5,19 +5,16 @@ records are read is the profile's matter (`builders/sources/__init__.py`). The s
 of the upstream repositories and the bundled starter samples, which lie in the same folders.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from robustbench_tc import sources
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import GOLD_NOT_STATED, Call, GoldenAnswer, Message, Sample, Tool
-from robustbench_tc.sources import OutputFormat, Source
-from robustbench_tc.taxonomy import Rows
+from robustbench_tc.sources import Source
 
 from .upstream import pins
 
@@ -68,27 +65,15 @@ class Pool(msgspec.Struct, frozen=True):
     """Clean id → file and record that the sample was read from."""
 
 
-class Reader(msgspec.Struct, frozen=True, kw_only=True):
-    """One upstream benchmark: its facts, and how its files are read.
+class Reader(Source, frozen=True, kw_only=True):
+    """One upstream benchmark: its facts, and how its files are read."""
 
-    A fact that is left out is named by `make facts` and by a test. `robustbench_tc.sources.Source` says what
-    each means.
-    """
-
-    source: str
     files: tuple[str, ...]
     """The single-turn pool: paths under the sources root, in the pool's order."""
     read_file: Callable[[Path, str], Iterator[tuple[str, Item]]]
     """`(root, file)` to (record, clean row or known issue), in the file's order, none left out."""
     answers_of: Callable[[str], str] | None = None
     """The second file that is read with a file, where golden answers lie apart."""
-
-    order: int | UnsetType = UNSET
-    output_format: OutputFormat | UnsetType = UNSET
-    scorer: str | UnsetType = UNSET
-    one_call: bool | UnsetType = UNSET
-    single_gold_tool: bool | UnsetType = UNSET
-    rows: Rows | UnsetType = UNSET
     shown_last: bool = False
     paper: bool = False
 
@@ -166,30 +151,10 @@ def tool_meant(tools: Sequence[Tool], call: Call, keys: Collection[str]) -> int:
 
 
 def json_list(root: Path, file: str, kind: type[T]) -> Iterator[tuple[int, T]]:
-    """The records of a JSON list with their index. Raises UserError naming the record."""
-    data = read_bytes(root, file)
-    try:
-        raws = msgspec.json.decode(data, type=list[msgspec.Raw])
-    except msgspec.ValidationError as error:
-        raise UserError(f"{file}: not a list of records: {error} ({HINT})") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: record {_broken_record(data)}: {error} ({HINT})") from None
-    for index, raw in enumerate(raws):
+    """The records of a JSON list with their index. Raises UserError naming the record, or the byte from which
+    on it is no JSON."""
+    for index, raw in enumerate(decode(read_bytes(root, file), list[msgspec.Raw], file)):
         yield index, decode(bytes(raw), kind, f"{file}: record {index}")
-
-
-def _broken_record(data: bytes) -> int:
-    """Index of the first record of a broken JSON list that cannot be read."""
-    text, index, decoder = data.decode(errors="replace"), 0, json.JSONDecoder()
-    position = text.find("[") + 1
-    while True:
-        while text[position : position + 1] in (" ", "\n", "\r", "\t", ","):
-            position += 1
-        try:
-            _, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            return index
-        index += 1
 
 
 def json_lines(root: Path, file: str, kind: type[T]) -> Iterator[tuple[int, T]]:
@@ -239,21 +204,6 @@ def embedded_tools(system: Any) -> tuple[Tool, ...]:
     return tuple(msgspec.json.decode(text[start : end + 1], type=list[Tool]))
 
 
-_OF_THE_READER = {"name": "source"}
-"""Facts that the reader has under another name."""
-
-
-def facts(reader: Reader) -> Source:
-    """The source's facts. Raises ValueError naming the source and what it does not state."""
-    plain = {name: getattr(reader, _OF_THE_READER.get(name, name)) for name in Source.__struct_fields__}
-    if left_out := [name for name, value in plain.items() if value is msgspec.UNSET]:
-        raise ValueError(f"{reader.source}: its READER does not state {', '.join(left_out)}")
-    try:
-        return msgspec.convert(msgspec.to_builtins(plain), Source)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{reader.source}: {error}") from None
-
-
 def problems(
     reader: Reader, readers: Iterable[Reader], has_scorer: Callable[[str], bool] | None = None
 ) -> list[str]:
@@ -261,10 +211,6 @@ def problems(
 
     `has_scorer`: whether there is a scorer of a name; None: unknown.
     """
-    try:
-        facts(reader)
-    except ValueError as error:
-        return [str(error)]
     wrong = []
     if not reader.files:
         wrong.append("it names no file")
@@ -273,12 +219,12 @@ def problems(
     wrong += [f"{file} is not pinned in builders/data/pins.json" for file in read if file not in pinned]
     for other in readers:
         if other is not reader and other.order == reader.order:
-            wrong.append(f"order {reader.order} is taken by {other.source}")
-    if has_scorer is not None and not has_scorer(str(reader.scorer)):
+            wrong.append(f"order {reader.order} is taken by {other.name}")
+    if has_scorer is not None and not has_scorer(reader.scorer):
         wrong.append(f"scorer names {reader.scorer!r}, and there is no such scorer or module:function")
-    if "__" in reader.source or not reader.source.isidentifier():
+    if "__" in reader.name or not reader.name.isidentifier():
         wrong.append("its name is a plain word without `__`: clean ids begin with it")
-    return [f"{reader.source}: {one}" for one in wrong]
+    return [f"{reader.name}: {one}" for one in wrong]
 
 
 def all_facts(readers: Iterable[Reader], has_scorer: Callable[[str], bool]) -> tuple[Source, ...]:
@@ -286,4 +232,4 @@ def all_facts(readers: Iterable[Reader], has_scorer: Callable[[str], bool]) -> t
     known = tuple(readers)
     if wrong := [one for reader in known for one in problems(reader, known, has_scorer)]:
         raise ValueError("\n".join(wrong))
-    return tuple(facts(reader) for reader in known)
+    return tuple(msgspec.convert(reader, Source, from_attributes=True) for reader in known)

@@ -158,7 +158,7 @@ def _tools(question: Question) -> tuple[Tool, ...]:
 
 
 READER = Reader(
-    source=SOURCE,
+    name=SOURCE,
     order=1,
     files=tuple(f"{FOLDER}/BFCL_v3_{category}.json" for category in CATEGORIES),
     read_file=read_file,

@@ -90,7 +90,7 @@ def _call(react: str, noisy: bool = False) -> Call:
 
 
 READER = Reader(
-    source=SOURCE,
+    name=SOURCE,
     order=3,
     files=("rotbench/Data/First_Turn/clean.json",),
     read_file=read_file,

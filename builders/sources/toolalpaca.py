@@ -113,7 +113,7 @@ def _property(text: str) -> dict[str, Json]:
 
 
 READER = Reader(
-    source=SOURCE,
+    name=SOURCE,
     order=4,
     files=("toolalpaca/data/eval_real.json", "toolalpaca/data/eval_simulated.json"),
     read_file=read_file,

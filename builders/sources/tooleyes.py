@@ -97,7 +97,7 @@ def _sample(record: Record, clean_id: str, label: Label | None) -> Sample:
 
 
 READER = Reader(
-    source=SOURCE,
+    name=SOURCE,
     order=5,
     files=("tooleyes/Test_Data/scenario_data_zero_processed.json",),
     read_file=read_file,

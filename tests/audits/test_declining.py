@@ -12,7 +12,7 @@ from robustbench_tc.audits import declining
 from robustbench_tc.audits.declining import ENOUGH, TOLD, Asked, Example, by_overlap, by_words, held_out
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec, build
-from robustbench_tc.builders.perturb.abstention_recorded import QUESTIONS, Question, _read
+from robustbench_tc.builders.perturb.abstention_recorded import questions
 from robustbench_tc.dataset_cards.render import benchmark_card
 
 from . import builds
@@ -92,7 +92,7 @@ def test_the_overlap_is_with_the_tool_that_overlaps_most() -> None:
 
 
 def test_questions_begin_in_many_ways() -> None:
-    asked = [one.question for one in _read(QUESTIONS, Question)]
+    asked = [one.question for one in questions()]
     assert len(set(asked)) == len(asked) >= 3 * ENOUGH
     for words in (1, 2, 3):
         _, most = Counter(" ".join(one.split()[:words]) for one in asked).most_common(1)[0]

@@ -7,21 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
 from robustbench_tc.builders.generators.recorded import (
     HAND_WRITTEN,
     SHIPPED,
-    edits_between,
     from_path,
     judgment_address,
     load_judgments,
     load_served,
-    pack,
     shipped,
 )
 from robustbench_tc.builders.perturb import TextRequest, lost_digits
-from robustbench_tc.builders.perturb.abstention_recorded import apply_edits
 from robustbench_tc.schema import tool_hash
 
 from ..refusals import refuses
@@ -64,8 +60,8 @@ def write(
     folder: Path,
     lines: list[dict[str, Any]] = LINES,
     serving: Iterable[tuple[str, dict[str, Any], bool]] = (),
-) -> tuple[Path, Path]:
-    """A folder of answers and judgments, and the same packed. `serving`: sample, tool, if it could serve."""
+) -> Path:
+    """A folder of answers and judgments. `serving`: sample, tool, if it could serve."""
     judged = [{**line, "score": 4, "reason": "vague"} for line in lines if line["kind"] != "redundant"]
     files = {"generations": lines, "judgments": judged}
     if serving:
@@ -76,59 +72,32 @@ def write(
         ]
     for name, found in files.items():
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found))
-    (folder / "packed.gz").write_bytes(pack(folder))
-    return folder, folder / "packed.gz"
+    return folder
 
 
 def jsonl(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@given(st.text("abc x", max_size=30), st.text("abc x", max_size=30))
-def test_edits_make_one_text_from_another(before: str, after: str) -> None:
-    assert apply_edits(before, edits_between(before, after)) == after
-
-
-@given(st.text("ab ", min_size=1, max_size=12), st.text("ab ", min_size=1, max_size=12), st.data())
-def test_edits_do_not_fit_a_text_that_differs_where_they_are_made(before: str, after: str, data: Any) -> None:
-    edits = [edit for edit in edits_between(before, after) if edit[1]]
-    if not edits:
-        return
-    place, old, _ = data.draw(st.sampled_from(edits))
-    other = before[:place] + "Z" * len(old) + before[place + len(old) :]
-    assert apply_edits(other, edits) is None
-
-
-@pytest.mark.parametrize("after", ["a caat", "a cats", "xa cat", "a ct", "acat", "a kat"])
-def test_edits_name_something_to_verify(after: str) -> None:
-    edits = edits_between("a cat", after)
-    assert edits and all(old for _, old, _ in edits)
-    assert apply_edits("a cat", edits) == after
-
-
-def test_a_packed_folder_answers_like_the_folder(tmp_path: Path) -> None:
-    folder, packed = write(tmp_path)
-    for path in (folder, folder / "generations.jsonl", packed):
+def test_a_folder_and_its_file_answer_alike(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    for path in (folder, folder / "generations.jsonl"):
         (book,) = from_path(path)
         for line in LINES:
             assert line["output"] in list(book.answers(request(line)))
-    assert load_judgments(folder) == load_judgments(packed)
-    assert pack(folder) == pack(folder)
 
 
 def test_whether_a_new_tool_serves_is_kept_for_the_sample_and_what_the_tool_does(tmp_path: Path) -> None:
     name, description = str(TOLL["name"]), str(TOLL["description"])
-    folder, packed = write(tmp_path, serving=[("a", TOLL, True), ("b", TOLL, False)])
-    for path in (folder, packed):
-        found = load_served(path)
-        assert {served.reason for served in found.values()} == {"why", ""}
-        assert found[tool_hash("a", name, description)].serves
-        assert not found[tool_hash("b", name, description)].serves
-        for said in ("the toll of a pass.", "The toll of a pass", "The toll of  a pass."):
-            assert said == description or tool_hash("b", name, said) not in found
-        assert tool_hash("a", name, "The toll of two passes.") not in found
-        assert tool_hash("c", name, description) not in found
-    assert b"open" not in gzip.decompress(packed.read_bytes()).splitlines()[-1]
+    folder = write(tmp_path, serving=[("a", TOLL, True), ("b", TOLL, False)])
+    found = load_served(folder)
+    assert {served.reason for served in found.values()} == {"why", ""}
+    assert found[tool_hash("a", name, description)].serves
+    assert not found[tool_hash("b", name, description)].serves
+    for said in ("the toll of a pass.", "The toll of a pass", "The toll of  a pass."):
+        assert said == description or tool_hash("b", name, said) not in found
+    assert tool_hash("a", name, "The toll of two passes.") not in found
+    assert tool_hash("c", name, description) not in found
     assert load_served(folder / "generations.jsonl") == {}
 
 
@@ -142,10 +111,9 @@ def test_a_judgment_of_a_tool_that_nobody_wrote_is_named(tmp_path: Path) -> None
 def test_new_tools_are_for_the_samples_that_their_judgments_name(tmp_path: Path) -> None:
     other = {**TOLL, "name": "pass.height", "description": "How high a pass is."}
     lost = {**LOST, "output": [TOLL, other]}
-    for path in write(tmp_path, [lost], [("a", TOLL, True), ("b", TOLL, False)]):
-        (book,) = from_path(path)
-        given = {s: list(book.answers(request({**lost, "clean_id": s}))) for s in ("a", "b", "c")}
-        assert given == {"a": [[other]], "b": [[TOLL, other]], "c": []}
+    (book,) = from_path(write(tmp_path, [lost], [("a", TOLL, True), ("b", TOLL, False)]))
+    given = {s: list(book.answers(request({**lost, "clean_id": s}))) for s in ("a", "b", "c")}
+    assert given == {"a": [[other]], "b": [[TOLL, other]], "c": []}
 
 
 def test_new_tools_for_no_sample_are_refused(tmp_path: Path) -> None:
@@ -153,15 +121,8 @@ def test_new_tools_for_no_sample_are_refused(tmp_path: Path) -> None:
     refuses(r"'pass\.state' are for no sample: give their lines a `clean_id`", from_path, tmp_path)
 
 
-def test_edits_made_in_another_text_are_no_answer(tmp_path: Path) -> None:
-    (book,) = from_path(write(tmp_path)[1])
-    spaced = TextRequest(kind="realistic_typos", input="Is  the pass open?")
-    assert spaced.key == request(LINES[0]).key
-    assert list(book.answers(spaced)) == []
-
-
 def test_white_space_and_a_full_stop_do_not_matter(tmp_path: Path) -> None:
-    (book,) = from_path(write(tmp_path)[0])
+    (book,) = from_path(write(tmp_path))
     odd = TextRequest(kind="paraphrase_tool_description", tool="pass.state", input=" State\n of a  pass ")
     assert list(book.answers(odd)) == ["Tells the state of a pass."]
 
@@ -183,11 +144,8 @@ def test_a_broken_line_is_named(tmp_path: Path, broken: str, said: str) -> None:
     refuses(said, from_path, path)
 
 
-def test_a_missing_or_foreign_file_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "x.gz").write_bytes(b"no gzip")
-    (tmp_path / "y.gz").write_bytes(gzip.compress(b'["other", 1]\n'))
-    for name in ("nowhere", "nowhere.gz", "x.gz", "y.gz"):
-        refuses("recorded answers", from_path, tmp_path / name)
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    refuses("recorded answers", from_path, tmp_path / "nowhere")
 
 
 def test_the_starter_samples_texts_ship_with_their_label() -> None:
@@ -253,13 +211,6 @@ def test_every_judgment_of_a_new_tool_ships(shared: Path) -> None:
     assert sum(found.judge == "recorded" for found in served.values()) == len(lines)
 
 
-def test_what_ships_is_what_the_script_packs(shared: Path) -> None:
-    packed = pack(shared / "recorded")
-    assert packed == pack(shared / "recorded")
-    assert gzip.decompress(packed) == gzip.decompress(SHIPPED.read_bytes())
-    assert SHIPPED.stat().st_size < 500_000
-
-
 def test_no_upstream_query_stands_in_what_ships(real: list[dict[str, Any]]) -> None:
     text = gzip.decompress(SHIPPED.read_bytes()).decode()
     queries = {line["input"] for line in real if line["kind"] in ("realistic_typos", "query_paraphrase")}
@@ -272,4 +223,3 @@ def test_recorded_typing_errors_touch_no_digit(real: list[dict[str, Any]]) -> No
     for line in real:
         if line["kind"] == "realistic_typos":
             assert not lost_digits(line["input"], line["output"])
-            assert all(old or not line["input"] for _, old, _ in edits_between(line["input"], line["output"]))

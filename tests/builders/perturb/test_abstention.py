@@ -1,6 +1,5 @@
 """The pack abstention: which samples have rows, why others have none, what a row is, and BFCL's records."""
 
-import gzip
 import random
 import shutil
 from collections import Counter
@@ -20,7 +19,6 @@ from robustbench_tc.builders.perturb import (
     Context,
     NotApplicable,
     abstention,
-    abstention_recorded,
     query_text,
 )
 from robustbench_tc.builders.perturb.abstention import no_answer, opened, swapped
@@ -138,7 +136,8 @@ def test_every_accepted_tool_has_gone(bundled: Plan, code: str) -> None:
     for row in rows(bundled, code):
         accepted = abstention.accepted_names(clean[row.clean_id])
         assert accepted.isdisjoint(tool.name for tool in row.tools)
-        assert abstention_recorded.another_tool_serves(row.clean_id, accepted) is False
+        found = recorded().judged[clean_id_hash(row.clean_id), names_hash(accepted)]
+        assert not found.another_serves
 
 
 def test_the_value_stands_nowhere_in_its_row(paper: Plan) -> None:
@@ -150,10 +149,16 @@ def test_the_value_stands_nowhere_in_its_row(paper: Plan) -> None:
         assert row.tools and row.changes
 
 
-def test_what_ships_is_what_was_recorded(shared: Path) -> None:
-    packed = gzip.decompress(abstention_recorded.SHIPPED.read_bytes())
-    assert packed == gzip.decompress(abstention_recorded.pack(shared / "recorded"))
-    assert abstention_recorded.pack(shared / "recorded") == abstention_recorded.pack(shared / "recorded")
+def test_what_was_recorded_ships(shared: Path) -> None:
+    found = recorded()
+    lines = (shared / "recorded" / "abstention_judgments.jsonl").read_bytes().splitlines()
+    for said in map(msgspec.json.decode, lines):
+        judged = found.judged[clean_id_hash(said["clean_id"]), names_hash(said["removed"])]
+        assert (judged.another_serves, judged.reason) == (said["another_tool_serves"], said["reason"])
+    lines = (shared / "recorded" / "missing_values.jsonl").read_bytes().splitlines()
+    for said in map(msgspec.json.decode, lines):
+        kept = [(one.parameter, one.value) for one in found.missing[clean_id_hash(said["clean_id"])]]
+        assert (said["parameter"], said["value"]) in kept
 
 
 # --- properties -----------------------------------------------------------------------------------------

@@ -17,20 +17,18 @@ from robustbench_tc.sources import Source
 from ...known import SOURCES
 from ...refusals import refuses
 
-STATED = ("order", "output_format", "scorer", "one_call", "single_gold_tool", "rows")
 
-
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.source)
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_source_states_every_fact_and_pins_what_it_reads(reader: Reader) -> None:
     assert facts.problems(reader, READERS, has_scorer) == []
-    assert callable(scorer_of(reader.source))
+    assert callable(scorer_of(reader.name))
 
 
-@pytest.mark.parametrize("name", STATED)
-def test_a_fact_that_is_left_out_is_named(name: str) -> None:
-    reader = msgspec.structs.replace(READERS[0], **{name: msgspec.UNSET})
-    assert facts.problems(reader, READERS) == [f"bfcl_v3: its READER does not state {name}"]
-    with pytest.raises(ValueError, match=f"bfcl_v3: its READER does not state {name}"):
+def test_a_fact_that_is_left_out_or_of_a_wrong_kind_is_named() -> None:
+    with pytest.raises(TypeError, match="Missing required argument 'order'"):
+        Reader(name="errands", files=(), read_file=READERS[0].read_file)  # type: ignore[call-arg]
+    reader = msgspec.structs.replace(READERS[0], output_format="yaml")
+    with pytest.raises(ValueError, match="output_format"):
         facts.all_facts([reader, *READERS[1:]], has_scorer)
 
 
@@ -38,13 +36,12 @@ def test_a_fact_that_is_left_out_is_named(name: str) -> None:
     ("changed", "words"),
     [
         ({"order": 2}, "order 2 is taken by apibank"),
-        ({"output_format": "yaml"}, "output_format"),
         ({"files": ()}, "it names no file"),
         ({"files": ("bfcl/new.json",), "answers_of": None}, "bfcl/new.json is not pinned"),
         ({"scorer": "nobody"}, "bfcl_v3: scorer names 'nobody', and there is no such scorer"),
         ({"scorer": "robustbench_tc.sources:no_such"}, "scorer names 'robustbench_tc.sources:no_such'"),
         ({"scorer": "robustbench_tc.no_such:score"}, "scorer names 'robustbench_tc.no_such:score'"),
-        ({"source": "bfcl__v4"}, "a plain word without `__`"),
+        ({"name": "bfcl__v4"}, "a plain word without `__`"),
     ],
 )
 def test_a_fact_that_cannot_be_is_named(changed: dict[str, object], words: str) -> None:
@@ -172,6 +169,6 @@ def test_own_tools_are_a_source_beside_the_published_ones() -> None:
     assert (own.order, own.scorer, own.output_format) == (6, "own", "tool_call_tags")
     assert own.single_gold_tool and not own.one_call and not own.paper
     assert own.order > max(source.order for source in sources.sources())
-    assert sources.OWN not in {*sources.names(), *SOURCES, *(reader.source for reader in READERS)}
+    assert sources.OWN not in {*sources.names(), *SOURCES, *(reader.name for reader in READERS)}
     assert sources.in_tables() == (*sources.names(), sources.OWN), "tables count own rows last"
     refuses(r"'ownn'.*own", sources.get, "ownn")

@@ -122,7 +122,7 @@ def test_make_facts_names_a_fact_and_a_scorer_that_cannot_be(monkeypatch: pytest
     broken = msgspec.structs.replace(READERS[0], scorer="nobody")
     made = writer()
     monkeypatch.setattr(made, "READERS", (broken, *READERS[1:]))
-    with pytest.raises(ValueError, match=f"{broken.source}: scorer names 'nobody'"):
+    with pytest.raises(ValueError, match=f"{broken.name}: scorer names 'nobody'"):
         made.files()
 
 

@@ -60,7 +60,7 @@ class MessagesStream(ItemStream):
         return block
 
     def said(self) -> Said | None:
-        if self.last is None:
+        if not self.last:
             return None
         for (index, name), pieces in self._pieces.items():
             block, text = self._blocks[index], "".join(pieces)
@@ -72,7 +72,6 @@ class MessagesStream(ItemStream):
         return MESSAGES.said({**self.last["delta"], "content": content, "usage": self._usage})
 
     def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
-        assert self.last is not None
         delta = MESSAGES.reply(self.last["delta"], found)
         calls = [block for block in delta.pop("content") if MESSAGES.is_call(block)]
         for index, block in enumerate(calls, len(self.places)):

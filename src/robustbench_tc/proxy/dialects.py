@@ -44,7 +44,8 @@ class ChatStream:
         self._replies += 1
         self._text: list[str] = []
         self._calls: dict[int, Chat] = {}
-        self._last: Chat | None = None
+        self._last: Chat = {}
+        """The chunk that ends it; {}: it has not ended."""
         self._usage: Json = None
 
     def feed(self, event: Json) -> Iterator[Chat]:
@@ -95,7 +96,7 @@ class ChatStream:
 
     def said(self) -> Said | None:
         """The reply as a whole; None before its end."""
-        if self._last is None:
+        if not self._last:
             return None
         message: Chat = {"role": "assistant", "content": "".join(self._text) or None}
         if self._calls:
@@ -104,7 +105,6 @@ class ChatStream:
 
     def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
         """What is left to go out at the end. `usage`: of all replies, where they were several."""
-        assert self._last is not None
         choice = self._last["choices"][0]
         for index, call in enumerate(found.out.get("tool_calls") or ()):
             entry = {"index": index, **call}
@@ -234,8 +234,8 @@ class ItemStream:
     def again(self) -> None:
         """See `ChatStream`."""
         self.replies += 1
-        self.last: Chat | None = None
-        """The event that ends the reply."""
+        self.last: Chat = {}
+        """The event that ends the reply; {}: it has not ended."""
 
     def placed(self, event: Chat) -> Chat:
         """An event with its item's place among all that go out."""

@@ -60,7 +60,6 @@ class ResponsesStream(ItemStream):
         return RESPONSES.said(inside(self.last, "response"))
 
     def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
-        assert self.last is not None
         calls = [item for item in RESPONSES.items(found.out) if RESPONSES.is_call(item)]
         for index, item in enumerate(calls, len(self.places)):
             about, kind = {"output_index": index}, "response.function_call_arguments"

@@ -21,7 +21,7 @@ from . import rewrite
 from .journal import Called, Kept, Replaced, kept_lines
 from .plan import Plan, Session
 from .rewrite import Chat, Meant, NotTheCase, Offer, offer, text_of
-from .scenes import Scene, inside, of_turn
+from .scenes import Scene, of_turn
 
 MOST_BYTES = 2**27
 """Of what is remembered; what was not asked for longest is forgotten."""
@@ -170,7 +170,7 @@ def calls_of(message: Mapping[str, Json]) -> list[Called]:
     return [
         Called(id=str(raw.get("id")), name=name, arguments=str(raw["function"].get("arguments") or ""))
         for raw in (calls if isinstance(calls, list) else ())
-        if isinstance(name := inside(raw, "function", "name"), str)
+        if (name := rewrite.name_of(raw)) is not None
     ]
 
 
@@ -248,11 +248,7 @@ def _named(message: Chat, offered: Offer) -> Chat:
     calls = message.get("tool_calls")
     if message.get("role") != "assistant" or not isinstance(calls, list):
         return dict(message)
-    named = []
-    for raw in calls:
-        if isinstance(name := inside(raw, "function", "name"), str):
-            raw = {**raw, "function": {**raw["function"], "name": offered.forward(name)}}
-        named.append(raw)
+    named = [offered.named(raw) if isinstance(raw, dict) else raw for raw in calls]
     return {**message, "tool_calls": named}
 
 
@@ -280,7 +276,7 @@ def split(message: Chat, offered: Offer) -> Split:
     """What of a reply goes out, in the agent's names."""
     out, answers, kept, sent = [], [], [], []
     for raw in message.get("tool_calls") or ():
-        if not isinstance(name := inside(raw, "function", "name"), str):
+        if (name := rewrite.name_of(raw)) is None:
             out.append(raw)
             continue
         arguments, call_id = raw["function"].get("arguments"), raw.get("id")

@@ -267,7 +267,7 @@ class Handling:
         if body == self.body and offered.is_plain:
             return self.raw
         if isinstance(choice := body.get("tool_choice"), dict):
-            body["tool_choice"] = offered.chosen(choice)
+            body["tool_choice"] = offered.named(choice)
         return json.dumps(self.dialect.write(body)).encode()
 
     async def _ask(self) -> ClientResponse:

@@ -75,20 +75,17 @@ class Offer:
         extras = [raw for raw in self._extras if name_of(raw) not in gone]
         return Offer(there, [*self._registered, *gone], extras) if gone else self
 
-    def forward(self, own: str) -> str:
-        """The model's name for a tool of the agent's."""
-        return self._forward.get(own, own)
-
-    def chosen(self, choice: dict[str, Json]) -> dict[str, Json]:
-        """A `tool_choice` in the model's names, of any API: one tool, or several that are allowed."""
+    def named(self, choice: dict[str, Json]) -> dict[str, Json]:
+        """A call, or a `tool_choice` of any API (one tool, or several that are allowed), in the model's
+        names."""
         found = dict(choice)
         for key in ("function", "allowed_tools"):
             if isinstance(found.get(key), dict):
-                found[key] = self.chosen(found[key])
+                found[key] = self.named(found[key])
         if isinstance(found.get("name"), str) and found.get("type", "function") in ("function", "tool"):
-            found["name"] = self.forward(found["name"])
+            found["name"] = self._forward.get(found["name"], found["name"])
         if isinstance(tools := found.get("tools"), list):
-            found["tools"] = [self.chosen(one) if isinstance(one, dict) else one for one in tools]
+            found["tools"] = [self.named(one) if isinstance(one, dict) else one for one in tools]
         return found
 
     def meant(self, name: str, arguments: str) -> Meant:
@@ -168,7 +165,7 @@ def _tool_places(tools: Sequence[Tool], names: wire.WireNames) -> dict[str, list
 
 
 def name_of(raw: Json) -> str | None:
-    """The name of a function among a request's tools; None for another kind of entry."""
+    """The name of a function among a request's tools or a message's calls; None for another kind of entry."""
     name = inside(raw, "function", "name")
     return name if isinstance(name, str) else None
 

@@ -267,8 +267,7 @@ class Scenes:
             clean = next((self._rows[one] for one in named if one in self._rows), None)
             if clean is None:
                 return Scene(code, asked, asked, None if code == taxonomy.CLEAN else "unknown_case")
-            row = self._rows.get((clean.clean_id, code))
-            return Scene(code, clean, row or clean, None if row is not None else "no_such_row")
+            return self._put(code, clean)
         if code == taxonomy.CLEAN:
             return Scene(code, asked, asked)
         tools, meant = asked.tools, self._meant(session, asked.tools)
@@ -285,6 +284,11 @@ class Scenes:
         except NotApplicable as skip:
             return Scene(code, asked, asked, skip.reason)
 
+    def _put(self, code: str, clean: Sample) -> Scene:
+        """A case of the dataset under a type."""
+        row = self._rows.get((clean.clean_id, code))
+        return Scene(code, clean, row or clean, None if row is not None else "no_such_row")
+
     def later(self, session: Session) -> list[Scene]:
         """The scenes of a case's further turns, for a session that is named by the case and not by a turn."""
         own = f"{sources.OWN}__{session.case}"
@@ -292,12 +296,10 @@ class Scenes:
             return []
         found: list[Scene] = []
         while (clean := self._rows.get((f"{own}.{len(found) + 2}", taxonomy.CLEAN))) is not None:
-            row = self._rows.get((clean.clean_id, self._plan.type_of(session)))
-            skipped = "no_such_row" if row is None else None
-            if row is not None and head_of(row) != head_of(clean):
-                skipped = "history_is_perturbed"
-            row = clean if row is None or skipped else row
-            found.append(Scene(self._plan.type_of(session), clean, row, skipped, self._chain))
+            scene = self._put(self._plan.type_of(session), clean)
+            if head_of(scene.row) != head_of(clean):
+                scene = scene.unperturbed("history_is_perturbed")
+            found.append(scene._replace(defences=self._chain))
         return found
 
     def _meant(self, session: Session, tools: Sequence[Tool]) -> int | None:

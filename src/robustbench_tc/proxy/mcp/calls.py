@@ -166,7 +166,7 @@ class Calls:
         about = (
             method == "tools/call"
             or (method == "tools/list" and inside(message, "params", "cursor") is None)
-            or (method in ("initialize", "server/discover") and self._plan.changes_lists)
+            or (method in BEGINS and self._plan.changes_lists)
         )
         return about and message.get("id") is not None and not self._door.idle
 

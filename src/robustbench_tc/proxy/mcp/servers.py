@@ -21,7 +21,7 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.own.files import read_bytes
 from robustbench_tc.schema import Json
 
-from ..journal import KEY_LIKE, Secrets
+from ..journal import Secrets
 from ..plan import Refused
 from ..relay import TOKEN, Endpoint, session_of
 from . import pipe
@@ -74,8 +74,7 @@ class Piped(Endpoint):
         self.place, self._door = place, door
         self._words, self._folder = [server.command or "", *server.args], server.cwd
         self._env = {**os.environ, **server.env}
-        keys = frozenset(value for name, value in server.env.items() if KEY_LIKE.search(name))
-        self._secrets = Secrets(keys, frozenset(server.env.values()))
+        self._secrets = Secrets(quoted=frozenset(server.env.values()))  # `Stdio` knows those that are keys
 
     async def exchange(self, request: web.Request, name: str | None, path: str) -> web.StreamResponse:
         session = session_of(name, self._door.plan, f"address …/s/<case>.<repeat>/{self.place}")

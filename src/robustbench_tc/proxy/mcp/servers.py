@@ -105,6 +105,22 @@ def endpoints(servers: Mapping[str, Server], door: Door, silence_s: float) -> li
     return found
 
 
+_WRITER = {"writtenBy": "rbtc proxy"}
+"""In a client's file that a door wrote: such a one is replaced, another is somebody's."""
+
+
+def refuse_foreign(out: Path) -> None:
+    """UserError where a file, folder or link is there that no door wrote."""
+    if not os.path.lexists(out):
+        return
+    try:
+        ours = msgspec.json.decode(out.read_bytes(), type=dict[str, Json])
+    except (OSError, ValueError):
+        ours = {}
+    if out.is_symlink() or ours.get("writtenBy") != _WRITER["writtenBy"]:
+        raise UserError(f"{out} is there and is not of `rbtc proxy`: name another file with --write")
+
+
 def write_wrapped(path: Path, out: Path, base: str, token: str | None) -> None:
     """The client's file with the doors, at `base`, in place of the servers; readable by its owner only."""
     file: dict[str, Json] = msgspec.json.decode(path.read_bytes())
@@ -119,4 +135,4 @@ def write_wrapped(path: Path, out: Path, base: str, token: str | None) -> None:
             entry.pop("cwd", None)
     with atomic_file(out, replace=True) as beside:
         beside.chmod(0o600)
-        beside.write_bytes(msgspec.json.format(msgspec.json.encode(file), indent=2))
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode({**file, **_WRITER}), indent=2))

@@ -86,7 +86,8 @@ def decoded(data: bytes, where: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{where}:{line}: not UTF-8; save it as UTF-8") from None
 
 
 def check_depth(data: bytes) -> None:

@@ -112,11 +112,9 @@ class Pipe:
                 env={**get_default_environment(), **self._env},
                 start_new_session=True,
             )
-        except OSError as error:
-            said = error.strerror or str(error)
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or str(error)
             raise UserError(f"cannot be started: {said}: check the command after --") from None
-        except ValueError as error:
-            raise UserError(f"cannot be started: {error}: check the command after --") from None
 
     async def _read(self, process: asyncio.subprocess.Process, to_client: Any) -> None:
         assert process.stdout is not None
@@ -166,17 +164,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Ends the server: its input is closed, then its process group is asked and killed."""
     if process.stdin is not None:
         process.stdin.close()
-    for what in (None, signal.SIGTERM):
-        if what is not None:
-            _signal(process.pid, what)
+    for what in (signal.SIGTERM, signal.SIGKILL):  # after its end too: what it started outlives it otherwise
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), PATIENCE)
-            break
-    _signal(process.pid, signal.SIGKILL)  # what it started outlives it otherwise
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, what)
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), PATIENCE)
-
-
-def _signal(group: int, what: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, what)

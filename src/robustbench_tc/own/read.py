@@ -204,10 +204,11 @@ class _Cases(Fields):
         found = self.mapping(node, "a case", (*CASE, *TURN))
         self.require("id" in found, node.line, "a case has no 'id'")
         name = self.name(found["id"])
-        if PROBLEM in found:
-            self.fail(
-                node.keys[PROBLEM], f"{PROBLEM!r} is for proposed cases; correct the case and remove the key"
-            )
+        self.require(
+            PROBLEM not in found,
+            node.keys.get(PROBLEM, node.line),
+            f"{PROBLEM!r} is for proposed cases; correct the case and remove the key",
+        )
         system = self.stated_system(found)
         if "turns" not in found:
             return Case(id=name, turns=(self.turn(found, node, system, True),), line=node.line)
@@ -247,18 +248,22 @@ class _Cases(Fields):
     def answer(self, node: Node, extra: bool) -> Answer:
         if node.value == "no_call" or node.value == "ask":
             return Answer(kind=node.value)
-        if not isinstance(node.value, list) or not node.value:
-            self.fail(
-                node.line, "an answer is a list of calls ([{call: NAME, arguments: {…}}]), no_call or ask"
-            )
+        self.require(
+            isinstance(node.value, list) and node.value,
+            node.line,
+            "an answer is a list of calls ([{call: NAME, arguments: {…}}]), no_call or ask",
+        )
         calls, places = [], []
         for item in node.value:
             found = self.mapping(item, "a call", ("call", "arguments"))
             self.require("call" in found, item.line, "a call has no 'call': the tool's name")
             place = self.tool(found["call"], "call")
             given = found.get("arguments", Node({}, item.line))
-            if not isinstance(given.value, dict):
-                self.fail(given.line, "'arguments' must be a mapping of parameter names to values")
+            self.require(
+                isinstance(given.value, dict),
+                given.line,
+                "'arguments' must be a mapping of parameter names to values",
+            )
             arguments = given.data()
             tool = self.names.tools[place].tool
             for key, expected in arguments.items():
@@ -274,8 +279,11 @@ class _Cases(Fields):
     def results(self, node: Node | None) -> dict[str, tuple[Json, ...]]:
         if node is None:
             return {}
-        if not isinstance(node.value, dict):
-            self.fail(node.line, "'results' must be a mapping of tools to what they answer")
+        self.require(
+            isinstance(node.value, dict),
+            node.line,
+            "'results' must be a mapping of tools to what they answer",
+        )
         found: dict[str, tuple[Json, ...]] = {}
         for key, value in node.value.items():
             name = self.names.tools[self.tool(Node(key, node.keys[key]), "results")].tool.name
@@ -310,8 +318,11 @@ class _Cases(Fields):
                 "'role' is user, assistant or tool, or system in the first message",
             )
             if role == "tool":
-                if (answers := message.get("tool_call_id")) not in waiting:
-                    self.fail(entry.line, "'tool_call_id' must be the id of a call just before, once each")
+                self.require(
+                    (answers := message.get("tool_call_id")) in waiting,
+                    entry.line,
+                    "'tool_call_id' must be the id of a call just before, once each",
+                )
                 waiting.remove(answers)
             elif waiting:
                 self.fail(entry.line, f"the call {waiting[0][:60]!r} has no message of role tool")
@@ -351,8 +362,7 @@ class _Cases(Fields):
             arguments = loads(given) if isinstance(given, str) else given
         except (ValueError, RecursionError):
             arguments = None
-        if not isinstance(arguments, dict):
-            self.fail(line, "'arguments' must be an object, or its JSON text")
+        self.require(isinstance(arguments, dict), line, "'arguments' must be an object, or its JSON text")
         if wrong := gold.problem(arguments, tool.parameters, False):
             self.fail(line, f"{tool.name[:60]}: {wrong[0][:60]!r} {wrong[1]}")
         text = given if isinstance(given, str) else dumps(given)

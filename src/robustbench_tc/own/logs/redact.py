@@ -122,8 +122,7 @@ class Redactor:
         """What takes the place of a value."""
         form = _form(kind, value)
         if form not in self._known:
-            self.counts[kind] += 1
-            number = self.counts[kind]
+            number = self.counts[kind] = self.counts[kind] + 1
             card, bank = f"424242{424242423 + number}", f"WEST{12345698765431 + number}"
             reserved = {  # of example.com, of the numbers for films, of test cards, of no bank
                 "email": f"user{number}@example.com",

@@ -93,26 +93,28 @@ class _Cases(Fields):
             decided = reviews.get((str(entry.value["id"].value), sha256)) if sha256 else None
             dropped = decided is not None and decided.decision == "drop"
             if sha256 and (PROBLEM in entry.value or dropped):
-                name = self.name(entry.value["id"])
-                left_out.append(LeftOut(name, entry.line, "dropped" if dropped else "not_buildable"))
+                left_out.append(
+                    LeftOut(
+                        self.name(entry.value["id"]), entry.line, "dropped" if dropped else "not_buildable"
+                    )
+                )
                 continue
-            case = self.case(entry)
-            if sha256:
-                accepted = decided is not None and decided.decision == "accept"
-                case = msgspec.structs.replace(case, reviewed=accepted)
-            several = len(case.turns) > 1
-            ids = [f"{case.id}.{n}" for n in range(1, len(case.turns) + 1)] if several else [case.id]
-            for name in dict.fromkeys([case.id, *ids]):
+            accepted = decided is not None and decided.decision == "accept"
+            case = msgspec.structs.replace(self.case(entry), reviewed=accepted or not sha256)
+            several = range(1, len(case.turns) + 1) if len(case.turns) > 1 else ()
+            for name in (case.id, *(f"{case.id}.{n}" for n in several)):
                 if (key := unicodedata.normalize("NFC", name)) in rows:
                     self.fail(case.line, f"the id {name!r} is taken on line {rows[key]}; choose another")
                 rows[key] = case.line
             cases.append(case)
-        said = "is a tool of several files: listed with their prefixes"
         return CaseFile(
             tools=self.marked(),
             cases=tuple(cases),
             files=(self.path, *self.files),
-            notes=tuple(f"{name!r} {said}" for name in self.names.shared()),
+            notes=tuple(
+                f"{name!r} is a tool of several files: listed with their prefixes"
+                for name in self.names.shared()
+            ),
             left_out=tuple(left_out),
         )
 

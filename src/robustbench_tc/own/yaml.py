@@ -107,9 +107,8 @@ class Fields:
 
     def version(self, top: dict[str, Node], line: int) -> None:
         """Refuses a file whose `version` is not 1."""
-        version = top.get("version")
-        if version is None:
-            self.fail(line, "'version' is missing; write version: 1")
+        self.require("version" in top, line, "'version' is missing; write version: 1")
+        version = top["version"]
         self.require(
             version.value == 1 and not isinstance(version.value, bool),
             version.line,

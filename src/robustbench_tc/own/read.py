@@ -320,11 +320,8 @@ class _Cases(Fields):
                 "'role' is user, assistant or tool, or system in the first message",
             )
             if role == "tool":
-                self.require(
-                    (answers := message.get("tool_call_id")) in waiting,
-                    entry.line,
-                    "'tool_call_id' must be the id of a call just before, once each",
-                )
+                if (answers := message.get("tool_call_id")) not in waiting:
+                    self.fail(entry.line, "'tool_call_id' must be the id of a call just before, once each")
                 waiting.remove(answers)
             elif waiting:
                 self.fail(entry.line, f"the call {waiting[0][:60]!r} has no message of role tool")
@@ -364,7 +361,8 @@ class _Cases(Fields):
             arguments = loads(given) if isinstance(given, str) else given
         except (ValueError, RecursionError):
             arguments = None
-        self.require(isinstance(arguments, dict), line, "'arguments' must be an object, or its JSON text")
+        if not isinstance(arguments, dict):
+            self.fail(line, "'arguments' must be an object, or its JSON text")
         if wrong := gold.problem(arguments, tool.parameters, False):
             self.fail(line, f"{tool.name[:60]}: {wrong[0][:60]!r} {wrong[1]}")
         text = given if isinstance(given, str) else dumps(given)

@@ -78,11 +78,8 @@ class Fields:
 
     def mapping(self, node: Node, what: str, known: Sequence[str]) -> dict[str, Node]:
         """The entries of a mapping that has none but the known keys."""
-        self.require(
-            isinstance(node.value, dict),
-            node.line,
-            f"{what} must be a mapping with the keys {', '.join(known)}",
-        )
+        if not isinstance(node.value, dict):
+            self.fail(node.line, f"{what} must be a mapping with the keys {', '.join(known)}")
         for key in node.value:
             if key not in known:
                 near = get_close_matches(key, known, n=1, cutoff=0.5)
@@ -92,11 +89,8 @@ class Fields:
 
     def text(self, node: Node, what: str) -> str:
         """A text that is not empty."""
-        self.require(
-            isinstance(node.value, str) and node.value.strip(),
-            node.line,
-            f"{what!r} must be a text that is not empty; put it into quotes",
-        )
+        if not isinstance(node.value, str) or not node.value.strip():
+            self.fail(node.line, f"{what!r} must be a text that is not empty; put it into quotes")
         return node.value
 
     def flag(self, node: Node | None, what: str) -> bool:

@@ -238,7 +238,7 @@ $(AREAS:%=mutants-%): .venv-mutation/.done
 	cd $(TREE) && export PATH=$(CURDIR)/.venv-mutation/bin:$$PATH PYTHONPATH=src RBTC_SHARED=$${RBTC_SHARED:-$(CURDIR)/../shared} && \
 	{ test -f $(SESSION) || { \
 	  cosmic-ray baseline mutants.toml && cosmic-ray init mutants.toml new.sqlite && cr-filter-operators new.sqlite mutants.toml && \
-	  python $(CURDIR)/scripts/draw_mutants.py new.sqlite $(COUNT) && mv new.sqlite $(SESSION); }; } && \
+	  python $(CURDIR)/scripts/draw_mutants.py new.sqlite $(COUNT) $(SESSION); }; } && \
 	cosmic-ray exec mutants.toml $(SESSION) && echo "$(@:mutants-%=%): each change that no test noticed" && \
 	cr-report --surviving-only --show-diff $(SESSION) && cr-rate --fail-over 10 $(SESSION)
 

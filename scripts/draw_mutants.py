@@ -1,6 +1,6 @@
-"""Leaves so many mutants in a new session of Cosmic Ray: the same code has the same ones.
+"""Leaves so many mutants in a new session of Cosmic Ray and names it: the same code has the same ones.
 
-    python scripts/draw_mutants.py mutants.sqlite 200
+    python scripts/draw_mutants.py new.sqlite 200 mutants.sqlite
 
 Left out before the draw: what was filtered, and what no run could show (docs/extending.md, "Would a test
 notice").
@@ -8,6 +8,7 @@ notice").
 
 import sys
 from linecache import getline
+from pathlib import Path
 from random import Random
 
 from cosmic_ray.work_db import WorkDB, use_db
@@ -19,12 +20,13 @@ PROMISES = ("slots=", "frozen=", "kw_only=", "strict=")
 """What is said of a class, or of the sides of a `zip`, and shows only where the code around it is wrong."""
 
 
-def main(session: str, count: int) -> None:
+def main(session: str, count: int, name: str) -> None:
     with use_db(session, WorkDB.Mode.open) as db:
         items = sorted((item for item in db.pending_work_items if shows(item.mutations[0])), key=place)
         drawn = Random(SEED).sample(items, min(count, len(items)))
         db.clear()
         db.add_work_items(drawn)
+    Path(session).rename(name)
 
 
 def shows(mutation: MutationSpec) -> bool:
@@ -43,4 +45,4 @@ def place(item: WorkItem) -> tuple[str, str, int]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -135,6 +135,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output("proxy --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}"),
         Output("proxy --mcp-url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}"),
     ],
+    "proxy --write": [Output("proxy --plan {plan} --mcp-servers {servers} --write {out} --journal {new}")],
     "proxy run --journal": [
         Output("proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {out}")
     ],
@@ -178,7 +179,7 @@ audit --training, audit --benchmark, audit --sources, audit --rlla,
 train check --model-dir, data amend --answers, data amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy --plan, proxy explain plan,
+gate run, lint files, proxy --plan, proxy --mcp-servers, proxy explain plan,
 build --cases, compare --log-key, report --log-key
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""
@@ -249,6 +250,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["journal"].write_bytes(journal.encoded(one))
     found["plan"] = root / "plan.yaml"
     found["plan"].write_text("version: 1\n")
+    found["servers"] = root / "servers.json"
+    found["servers"].write_text('{"mcpServers": {"a": {"url": "http://127.0.0.1:9/mcp"}}}')
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
@@ -693,5 +696,6 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
+        "scripts/draw_mutants.py": {"rename"},  # a new session of its own
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

@@ -50,8 +50,8 @@ def test_an_agent_on_the_sdk(stream: bool, tmp_path: Path) -> None:
     ):
         base = door.removesuffix("/v1")
         talk = work(f"{base}/s/case.0", stream=stream)
-        client = anthropic.Anthropic(base_url=base, api_key="sk-ant-test", max_retries=0)
-        with pytest.raises(anthropic.BadRequestError, match="needs to know the session"):
+        client = anthropic.Anthropic(base_url=f"{base}/s/nobody", api_key="sk-ant-test", max_retries=0)
+        with pytest.raises(anthropic.BadRequestError, match="session"):
             client.messages.create(model="m", max_tokens=1, messages=talk[:1])
     assert talk[-1]["content"][-1]["text"] == "Done."
     assert [one["name"] for one in talk[3]["content"] if one["type"] == "tool_use"] == ["refund"]

@@ -237,9 +237,9 @@ def test_a_journal_without_cases_names_what_can_be_read(rbtc: Callable[..., Done
         f"rbtc: {path} cannot be scored: its plan names no dataset (`bench:`), so nothing says which "
         f"calls are right; `rbtc summary {path}` shows its calls, errors and recoveries\n"
     )
-    done = rbtc("proxy", "explain", path)
+    done = rbtc("summary", path)
     assert done.code == 0 and "1 sessions, 2 exchanges, 1 calls" in done.out
-    figures = json.loads(rbtc("proxy", "explain", path, "--json").out)
+    figures = json.loads(rbtc("summary", path, "--json").out)
     did = {"met": 1, "spared": 0, "called_again": 0, "called_others": 0, "answered": 1, "stopped": 0}
     assert figures["faults"] == {"transient_timeout": did}
 

@@ -248,6 +248,7 @@ SOURCES = Option(
     help="Folder of upstream files (default: RBTC_SOURCES, else the fetched ones).", typed=Path | None
 )
 STOP = Option(help="Text that ends a reply. Repeatable.", panel=SAMPLING, read=tuple)
+SESSION = Option(help="<case>.<repeat>; where it is left out, each new client is the next.")
 STORE = Option(
     help="Where answers of endpoints are kept: asked once, replayed ever after.", panel=COST, typed=Path
 )

@@ -37,9 +37,7 @@ def proxy(
     token: Annotated[
         str | None, Option(help="What every request has to hold: …/t/TOKEN/… or the header X-RBTC-Token.")
     ] = None,
-    session: Annotated[
-        str | None, Option(help="<case>.<repeat>: one session for all; else each new client gets the next.")
-    ] = None,
+    session: Annotated[str | None, options.SESSION] = None,
     journal: Annotated[Path, options.JOURNAL] = Path("journal.jsonl"),
     allow_writes: Annotated[bool, options.ALLOW_WRITES] = False,
     defend: Annotated["Names", options.DEFEND] = (),
@@ -138,7 +136,7 @@ def proxied(
     from ..proxy.door import Door
     from ..proxy.journal import door_id
     from ..proxy.mcp.http import Http
-    from ..proxy.mcp.servers import endpoints, read_servers, write_wrapped
+    from ..proxy.mcp.servers import endpoints, read_servers, refuse_foreign, write_wrapped
     from ..proxy.relay import Endpoint, serving
 
     if bool(mcp_servers) != bool(write):
@@ -146,6 +144,8 @@ def proxied(
             "--mcp-servers and --write go together: the client's file, and the one to give it now"
         )
     servers = read_servers(Path(mcp_servers)) if mcp_servers else {}
+    if write is not None:
+        refuse_foreign(Path(write))
     kept = None if journal is None else Path(journal)
     asked, data, called = _opened(
         Path(plan),
@@ -292,7 +292,7 @@ def proxy_run(
 def explain_plan(
     plan: Annotated[str | Path, Option(help="The plan of a door, a YAML file.", typed=Path)],
     *,
-    session: Annotated[str, Option(help="The session, <case>.<repeat>.")] = "case.0",
+    session: Annotated[str, options.SESSION] = "client.0",
     calls: Annotated[int, Option(help="How many calls to look at.", at_least=1)] = 20,
 ) -> "Explained":
     """Print what each call of a session will meet behind a door with this plan. Nobody is asked.

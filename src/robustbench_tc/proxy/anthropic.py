@@ -22,10 +22,73 @@ _FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls"
 """Why a reply ends, in the words of chat completions."""
 
 
+class MessagesStream(ItemStream):
+    """A streamed reply in the agent's names."""
+
+    def __init__(self) -> None:
+        super().__init__("index")
+
+    def again(self) -> None:
+        super().again()
+        self._blocks: dict[int, Chat] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = defaultdict(list)
+        self._usage: Chat = {}
+
+    def feed(self, event: Json) -> Iterator[Chat]:
+        kind, index = inside(event, "type"), inside(event, "index")
+        usage = inside(event, "message", "usage") or inside(event, "usage")
+        self._usage |= usage if isinstance(usage, dict) else {}
+        if kind == "message_delta" and isinstance(event.get("delta"), dict):
+            self.last = event
+        elif isinstance(index, int) and (index in self._blocks or len(self._blocks) < MOST_CALLS):
+            if not MESSAGES.is_call(self._grown(index, event)):
+                yield self.placed(event)
+        elif kind == "message_start" and self.replies > 1:
+            return
+        elif isinstance(event, dict) and kind != "message_stop":
+            yield event
+
+    def _grown(self, index: int, event: Chat) -> Chat:
+        """The block of an event, with what that adds to it."""
+        begun, delta = event.get("content_block"), event.get("delta")
+        block = self._blocks.setdefault(index, dict(begun) if isinstance(begun, dict) else {})
+        for name, more in delta.items() if isinstance(delta, dict) else ():
+            if name == "citation":
+                block["citations"] = [*(block.get("citations") or ()), more]
+            elif name != "type" and isinstance(more, str):
+                self._pieces[index, name].append(more)
+        return block
+
+    def said(self) -> Said | None:
+        if not self.last:
+            return None
+        for (index, name), pieces in self._pieces.items():
+            block, text = self._blocks[index], "".join(pieces)
+            if name == "partial_json":
+                block["input"] = loaded(text)
+            else:
+                block[name] = f"{block.get(name) or ''}{text}"
+        content = [block for _, block in sorted(self._blocks.items())]
+        return MESSAGES.said({**self.last["delta"], "content": content, "usage": self._usage})
+
+    def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
+        delta = MESSAGES.reply(self.last["delta"], found)
+        calls = [block for block in delta.pop("content") if MESSAGES.is_call(block)]
+        for index, block in enumerate(calls, len(self.places)):
+            begun = {**block, "input": {}}
+            yield {"type": "content_block_start", "index": index, "content_block": begun}
+            part = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            yield {"type": "content_block_delta", "index": index, "delta": part}
+            yield {"type": "content_block_stop", "index": index}
+        all_usage = {"usage": {**self._usage, **usage}} if usage else {}
+        yield {**self.last, "delta": delta, **all_usage}
+        yield {"type": "message_stop"}
+
+
 class Messages(Itemised):
     """`/messages`; its methods are those of `ChatCompletions`."""
 
-    done: bytes = b""
+    stream = MessagesStream
     call = "tool_use"
     call_id = "id"
 
@@ -93,9 +156,6 @@ class Messages(Itemised):
             written["stop_reason"] = "end_turn"
         return written
 
-    def stream(self) -> "MessagesStream":
-        return MessagesStream()
-
     def texts(self, item: Json) -> list[Json]:
         return [inside(item, "text")]
 
@@ -119,67 +179,3 @@ def _blocks(content: Json) -> list[Json]:
 
 
 MESSAGES = Messages()
-
-
-class MessagesStream(ItemStream):
-    """A streamed reply in the agent's names."""
-
-    def __init__(self) -> None:
-        super().__init__("index")
-
-    def again(self) -> None:
-        super().again()
-        self._blocks: dict[int, Chat] = {}
-        self._pieces: dict[tuple[int, str], list[str]] = defaultdict(list)
-        self._usage: Chat = {}
-
-    def feed(self, event: Json) -> Iterator[Chat]:
-        kind, index = inside(event, "type"), inside(event, "index")
-        usage = inside(event, "message", "usage") or inside(event, "usage")
-        self._usage |= usage if isinstance(usage, dict) else {}
-        if kind == "message_delta" and isinstance(event.get("delta"), dict):
-            self.last = event
-        elif isinstance(index, int) and (index in self._blocks or len(self._blocks) < MOST_CALLS):
-            if not MESSAGES.is_call(self._grown(index, event)):
-                yield self.placed(event)
-        elif kind == "message_start" and self.replies > 1:
-            return
-        elif isinstance(event, dict) and kind != "message_stop":
-            yield event
-
-    def _grown(self, index: int, event: Chat) -> Chat:
-        """The block of an event, with what that adds to it."""
-        begun, delta = event.get("content_block"), event.get("delta")
-        block = self._blocks.setdefault(index, dict(begun) if isinstance(begun, dict) else {})
-        for name, more in delta.items() if isinstance(delta, dict) else ():
-            if name == "citation":
-                block["citations"] = [*(block.get("citations") or ()), more]
-            elif name != "type" and isinstance(more, str):
-                self._pieces[index, name].append(more)
-        return block
-
-    def said(self) -> Said | None:
-        if self.last is None:
-            return None
-        for (index, name), pieces in self._pieces.items():
-            block, text = self._blocks[index], "".join(pieces)
-            if name == "partial_json":
-                block["input"] = loaded(text)
-            else:
-                block[name] = f"{block.get(name) or ''}{text}"
-        content = [block for _, block in sorted(self._blocks.items())]
-        return MESSAGES.said({**self.last["delta"], "content": content, "usage": self._usage})
-
-    def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
-        assert self.last is not None
-        delta = MESSAGES.reply(self.last["delta"], found)
-        calls = [block for block in delta.pop("content") if MESSAGES.is_call(block)]
-        for index, block in enumerate(calls, len(self.places)):
-            begun = {**block, "input": {}}
-            yield {"type": "content_block_start", "index": index, "content_block": begun}
-            part = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-            yield {"type": "content_block_delta", "index": index, "delta": part}
-            yield {"type": "content_block_stop", "index": index}
-        all_usage = {"usage": {**self._usage, **usage}} if usage else {}
-        yield {**self.last, "delta": delta, **all_usage}
-        yield {"type": "message_stop"}

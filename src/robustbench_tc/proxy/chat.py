@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -29,40 +29,44 @@ OVERHEAD = 1_000
 """Bytes that each reply takes beside its text."""
 
 
+Place: TypeAlias = tuple[str, str, bytes]
+"""A conversation: the session, its type, and the key (`keys_of`)."""
+
+
 class Held:
     """What the agent never saw, by conversation."""
 
     def __init__(self, journal: Path | None = None) -> None:
         """`journal`: of the doors of before, whose conversations go on."""
-        self._kept: dict[bytes, tuple[int, Kept]] = {}
+        self._kept: dict[Place, tuple[int, Kept]] = {}
         """With its size; the oldest first."""
         self._bytes = 0
         for line in () if journal is None else kept_lines(journal):
-            self.put(line.key or b"", line.kept)
+            self.put((line.session, line.type, line.key or b""), line.kept)
 
-    def put(self, key: bytes, kept: Kept | None) -> bool:
-        """Remembers what belongs before and into the reply to the conversation of that key; None where it got
+    def put(self, place: Place, kept: Kept | None) -> bool:
+        """Remembers what belongs before and into the reply to the conversation there; None where it got
         another reply, to which nothing does. Whether there is something new to know."""
-        size, before = self._kept.pop(key, (0, None))
+        size, before = self._kept.pop(place, (0, None))
         self._bytes -= size
         if kept is not None:
             size = OVERHEAD + len(json.dumps(msgspec.to_builtins(kept)))
-            self._kept[key] = size, kept
+            self._kept[place] = size, kept
             self._bytes += size
         while self._bytes > MOST_BYTES:
             self._bytes -= self._kept.pop(next(iter(self._kept)))[0]
         return before is not None or kept is not None
 
-    def get(self, key: bytes) -> Kept | None:
-        """What belongs to the reply that followed the conversation of that key."""
-        if key in self._kept:
-            self._kept[key] = self._kept.pop(key)  # as the newest
-        return self._kept.get(key, (0, None))[1]
+    def get(self, place: Place) -> Kept | None:
+        """What belongs to the reply that followed the conversation there."""
+        if place in self._kept:
+            self._kept[place] = self._kept.pop(place)  # as the newest
+        return self._kept.get(place, (0, None))[1]
 
 
-def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[bytes]:
+def keys_of(messages: Sequence[Mapping[str, Json]]) -> Iterator[bytes]:
     """The key of the conversation before each message, and of the whole."""
-    digest = hashlib.sha256(session.encode())
+    digest = hashlib.sha256()
     yield digest.digest()
     for message in messages:
         lasting = json.loads(json.dumps(message), object_hook=_lasting)
@@ -88,8 +92,8 @@ class Conversation:
     messages: list[Chat]
     start: int
     """Where the words of the turn end."""
-    key: bytes
-    """Of the conversation as the agent sent it."""
+    place: Place
+    """The conversation as the agent sent it."""
     scene: Scene
     offer: Offer
     before: int = 0
@@ -176,15 +180,16 @@ def conversation(
     session: Session,
     plan: Plan,
     remembered: Held,
+    keys: Sequence[bytes],
 ) -> Conversation:
     """The agent's request as the model has to see it, results of its last turn not yet faulted.
 
     `scenes`: of the case's turns; each begins where the conversation holds its words, and what stands before
-    them stays as the model saw it then. Raises NotTheCase.
+    them stays as the model saw it then. `keys`: of the request's messages (`keys_of`). Raises NotTheCase.
     """
     messages: list[Chat] = body["messages"]
     tools = body.get("tools") or ()
-    keys = list(keys_of(f"{session} {scenes[0].code}", messages))
+    places = [(str(session), scenes[0].code, key) for key in keys]
     begin = 0
     past: list[Chat] = []
     before = 0
@@ -203,10 +208,10 @@ def conversation(
         start, end = begin + taken, None
         if number + 1 < len(scenes):
             end = rewrite.next_turn(messages, start, of_turn(scenes[number + 1].clean))
-        rest, answered = _followed(messages[start:end], keys[start:], offered, remembered)
+        rest, answered = _followed(messages[start:end], places[start:], offered, remembered)
         first = len(past) + len(begun)
         refused |= {first + place for place in answered}
-        found = Conversation([*past, *begun, *rest], first, keys[-1], scene, offered, before, refused)
+        found = Conversation([*past, *begun, *rest], first, places[-1], scene, offered, before, refused)
         if end is None:
             break
         past, before = found.faulted(plan, session)[0], found.called
@@ -215,14 +220,14 @@ def conversation(
 
 
 def _followed(
-    messages: Sequence[Chat], keys: Sequence[bytes], offered: Offer, remembered: Held
+    messages: Sequence[Chat], places: Sequence[Place], offered: Offer, remembered: Held
 ) -> tuple[list[Chat], set[int]]:
     """What follows the words of a turn, with what the agent never saw of it, and which replies in it a
-    defence answered. `keys`: before each message."""
+    defence answered. `places`: before each message."""
     found: list[Chat] = []
     refused: set[int] = set()
     waiting: list[Json] = []
-    for message, here in zip(messages, keys, strict=False):
+    for message, here in zip(messages, places, strict=False):
         if waiting and message.get("role") != "tool":
             found += waiting
             waiting = []

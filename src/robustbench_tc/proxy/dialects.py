@@ -30,60 +30,6 @@ class Said(NamedTuple):
     usage: Json = None
 
 
-class ChatCompletions:
-    """`/chat/completions`."""
-
-    done: bytes = DONE
-    """What ends a stream."""
-
-    def read(self, body: Chat) -> Chat:
-        """A request with its conversation in `messages`, and tools as this API lists them. Raises Refused."""
-        messages_of(body)
-        if body.get("functions"):
-            raise Refused("'functions' is not supported: send the tools as 'tools'")
-        if body.get("n") not in (None, 1):
-            raise Refused("'n' is not supported: ask for one reply")
-        return body
-
-    def write(self, body: Chat) -> Chat:
-        """A request that `read` has read, in the API's own form."""
-        return body
-
-    def said(self, parsed: Json) -> Said | None:
-        """The reply that a body is; None for anything else."""
-        choice = choice_of(parsed)
-        message = inside(choice, "message")
-        if not isinstance(message, dict) or not isinstance(message.get("tool_calls") or [], list):
-            return None
-        return Said(message, choice.get("finish_reason"), parsed.get("usage"))
-
-    def reply(self, parsed: Chat, found: Split) -> Chat:
-        """The body that the agent gets."""
-        choice = {**parsed["choices"][0], "message": found.out}
-        if not found.sent and choice.get("finish_reason") == "tool_calls":
-            choice["finish_reason"] = "stop"
-        return {**parsed, "choices": [choice]}
-
-    def stream(self) -> "ChatStream":
-        """A reply in pieces."""
-        return ChatStream()
-
-
-def messages_of(body: Chat) -> list[Chat]:
-    """The messages of a request. Raises Refused."""
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
-        raise Refused("the body has no list of messages")
-    return messages
-
-
-def choice_of(parsed: Json) -> Json:
-    """The one choice of a body or a chunk; None where there is none."""
-    choices = inside(parsed, "choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    return choice if isinstance(choice, dict) else None
-
-
 class ChatStream:
     """A streamed reply in the agent's names: text goes on as it comes, calls once the reply has ended."""
 
@@ -98,7 +44,8 @@ class ChatStream:
         self._replies += 1
         self._text: list[str] = []
         self._calls: dict[int, Chat] = {}
-        self._last: Chat | None = None
+        self._last: Chat = {}
+        """The chunk that ends it; {}: it has not ended."""
         self._usage: Json = None
 
     def feed(self, event: Json) -> Iterator[Chat]:
@@ -149,7 +96,7 @@ class ChatStream:
 
     def said(self) -> Said | None:
         """The reply as a whole; None before its end."""
-        if self._last is None:
+        if not self._last:
             return None
         message: Chat = {"role": "assistant", "content": "".join(self._text) or None}
         if self._calls:
@@ -158,7 +105,6 @@ class ChatStream:
 
     def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
         """What is left to go out at the end. `usage`: of all replies, where they were several."""
-        assert self._last is not None
         choice = self._last["choices"][0]
         for index, call in enumerate(found.out.get("tool_calls") or ()):
             entry = {"index": index, **call}
@@ -169,9 +115,62 @@ class ChatStream:
             yield {**self._last, **self._begun, "choices": [], "usage": {**self._usage, **usage}}
 
 
+class ChatCompletions:
+    """`/chat/completions`."""
+
+    done: bytes = DONE
+    """What ends a stream."""
+    stream = ChatStream
+    """A reply in pieces."""
+
+    def read(self, body: Chat) -> Chat:
+        """A request with its conversation in `messages`, and tools as this API lists them. Raises Refused."""
+        messages_of(body)
+        if body.get("functions"):
+            raise Refused("'functions' is not supported: send the tools as 'tools'")
+        if body.get("n") not in (None, 1):
+            raise Refused("'n' is not supported: ask for one reply")
+        return body
+
+    def write(self, body: Chat) -> Chat:
+        """A request that `read` has read, in the API's own form."""
+        return body
+
+    def said(self, parsed: Json) -> Said | None:
+        """The reply that a body is; None for anything else."""
+        choice = choice_of(parsed)
+        message = inside(choice, "message")
+        if not isinstance(message, dict) or not isinstance(message.get("tool_calls") or [], list):
+            return None
+        return Said(message, choice.get("finish_reason"), parsed.get("usage"))
+
+    def reply(self, parsed: Chat, found: Split) -> Chat:
+        """The body that the agent gets."""
+        choice = {**parsed["choices"][0], "message": found.out}
+        if not found.sent and choice.get("finish_reason") == "tool_calls":
+            choice["finish_reason"] = "stop"
+        return {**parsed, "choices": [choice]}
+
+
+def messages_of(body: Chat) -> list[Chat]:
+    """The messages of a request. Raises Refused."""
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+        raise Refused("the body has no list of messages")
+    return messages
+
+
+def choice_of(parsed: Json) -> Json:
+    """The one choice of a body or a chunk; None where there is none."""
+    choices = inside(parsed, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return choice if isinstance(choice, dict) else None
+
+
 class Itemised(ABC):
     """An API that says a reply as a list of items, each call one of them."""
 
+    done: bytes = b""
     call: ClassVar[str]
     """The type of an item that is a call."""
     call_id: ClassVar[str]
@@ -235,8 +234,8 @@ class ItemStream:
     def again(self) -> None:
         """See `ChatStream`."""
         self.replies += 1
-        self.last: Chat | None = None
-        """The event that ends the reply."""
+        self.last: Chat = {}
+        """The event that ends the reply; {}: it has not ended."""
 
     def placed(self, event: Chat) -> Chat:
         """An event with its item's place among all that go out."""

@@ -27,7 +27,7 @@ from . import chat, rewrite
 from .anthropic import MESSAGES, Messages, MessagesStream
 from .chat import Held, Split
 from .dialects import ChatCompletions, ChatStream, Said
-from .journal import LEFT, Called, Exchange, Heard, Journal, door_id
+from .journal import LEFT, Called, Exchange, Journal, door_id
 from .plan import Plan, Refused, Session, check, parse
 from .relay import (
     OURS,
@@ -88,7 +88,6 @@ class Door(Relay):
         self._by, self._beside_tools = door_id(self.url), beside_tools
         self.sessions = sessions or Sessions(Journal(journal, plan, fingerprint=fingerprint), say)
         self.held = Held(journal)
-        self.heard = Heard()
         self._say = say
         self._said: set[str] = set()
         self._cases = sorted({row.clean_id.removeprefix(f"{sources.OWN}__") for row in rows})
@@ -109,17 +108,17 @@ class Door(Relay):
             return await self.passed_on(request, path, body)
         session = session_of(name, self.plan, "base URL …/s/<case>.<repeat>/v1")
         if dialect is None:  # a model is asked, and nothing happens to it
-            session = session or self.session_of(())
+            session = session or self.session_of((), (b"",))
             code = self.plan.type_of(session)
             self.note(request, Exchange.of(session, type=code, skipped="path_is_not_perturbed"))
             return await self.passed_on(request, path, body)
         return await Handling(self, dialect, request, session, path, body).run()
 
-    def session_of(self, messages: Sequence[Chat]) -> Session:
-        """That of a conversation whose request names none."""
+    def session_of(self, messages: Sequence[Chat], keys: Sequence[bytes]) -> Session:
+        """That of a conversation, with its keys, whose request names none."""
         if self._beside_tools:
             return self.sessions.under_way(self._by)
-        return self.sessions.of(self._by, messages)
+        return self.sessions.of(self._by, messages, keys)
 
     def note(self, request: web.Request, line: Exchange) -> None:
         """A line of the journal, and what the user should know of it, once for each kind of thing."""
@@ -191,13 +190,14 @@ class Handling:
             raise Refused("'tools' has to be a list")
         self.door, self.dialect, self.request = door, dialect, request
         self.path, self.raw, self.body = path, raw, dialect.read(body)
-        self.session = session or door.session_of(self.body["messages"])
+        self.keys = list(chat.keys_of(self.body["messages"]))
+        self.session = session or door.session_of(self.body["messages"], self.keys)
         self.budget = Budget(MOST)
         self.usage: dict[str, int] = {}
         model = body.get("model")
         self.line = Exchange.of(self.session, model=model if isinstance(model, str) else None)
         """The journal's."""
-        self.line.asked = door.heard.since(self.session, self.body)
+        self.line.asked = door.sessions.asked(self.session, self.body, self.keys)
         self.begin()
 
     def begin(self) -> None:
@@ -206,7 +206,7 @@ class Handling:
         door, line = self.door, self.line
 
         def asked_of(scenes: Sequence[Scene]) -> chat.Conversation:
-            return chat.conversation(self.body, scenes, self.session, door.plan, door.held)
+            return chat.conversation(self.body, scenes, self.session, door.plan, door.held, self.keys)
 
         try:
             self.asked = asked_of(door.scenes_of(self.session, self.body))
@@ -307,7 +307,7 @@ class Handling:
         try:
             for again in range(ASKED_AGAIN + 1):
                 found = await self._ask()
-                if _is_stream(found):
+                if found.status == 200 and found.content_type == "text/event-stream":
                     if out is None:
                         out = web.StreamResponse(headers=passed(found.headers, THEIRS))
                         await out.prepare(self.request)
@@ -394,8 +394,8 @@ class Handling:
         # With nothing for the agent to do, or to read, the door answers.
         if found.sent or not found.held or again == ASKED_AGAIN:
             kept = chat.kept_of(self.asked, self.began, found)
-            if self.door.held.put(self.asked.key, kept):
-                self.line.key, self.line.kept = self.asked.key, kept
+            if self.door.held.put(self.asked.place, kept):
+                self.line.key, self.line.kept = self.keys[-1], kept
             return found
         self.asked.messages += [found.reply, *found.answers]
         return None
@@ -417,7 +417,3 @@ class Handling:
 def _calls(answer: Answer) -> tuple[schema.Call, ...]:
     given = ((one["name"], loaded(one["arguments"])) for one in answer.tool_calls or ())
     return tuple(schema.Call(name, said if isinstance(said, dict) else {}) for name, said in given)
-
-
-def _is_stream(found: ClientResponse) -> bool:
-    return found.status == 200 and found.content_type == "text/event-stream"

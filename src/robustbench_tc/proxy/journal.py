@@ -149,30 +149,6 @@ class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the agent offers, where it begins anew."""
 
 
-class Heard:
-    """What agents said in each session's last request, so that no message is written twice."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, tuple[int, bytes]] = {}
-
-    def since(self, session: Session, request: Mapping[str, Any]) -> Asked:
-        """What is new in a request of a session."""
-        messages: list[Json] = request["messages"]
-        before, digest = self._last.get(str(session), (0, b""))
-        goes_on = before < len(messages) and digest == _digest(messages[:before])
-        self._last[str(session)] = len(messages), _digest(messages)
-        if not goes_on:
-            return Asked(messages, tools=request.get("tools") or None)
-        new = messages[before:]
-        while new and isinstance(new[0], dict) and new[0].get("role") == "assistant":
-            new = new[1:]  # the reply, as the agent gives it back
-        return Asked(new, before)
-
-
-def _digest(messages: list[Json]) -> bytes:
-    return hashlib.sha256(repr(messages).encode("utf-8", "backslashreplace")).digest()
-
-
 class Exchange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
@@ -221,7 +197,7 @@ class Exchange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """MCP: how often the server was asked to carry the call out."""
     key: bytes | None = None
     """Of the conversation (`chat.keys_of`), where a reply to it goes out, or went out before, other than the
-    model wrote it."""
+    model wrote it; of this session and type alone."""
     kept: Kept | None = None
     """What a door that is started again has to put back there; None: nothing."""
     status: int = 200

@@ -334,7 +334,14 @@ def serving(
         app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
     )
     try:
-        done(_started(runner, listen, port))
+        done(runner.setup())
+        try:
+            done(web.TCPSite(runner, listen, port).start())
+        except (OSError, OverflowError) as error:
+            raise UserError(
+                f"--port {port}: the door cannot listen on {listen} there ("
+                f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
+            ) from None
         yield f"http://{host}:{runner.addresses[0][1]}/{endpoints[0].place}"
     finally:
         done(runner.cleanup())
@@ -343,17 +350,6 @@ def serving(
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-async def _started(runner: web.AppRunner, listen: str, port: int) -> None:
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, listen, port).start()
-    except (OSError, OverflowError) as error:
-        raise UserError(
-            f"--port {port}: the door cannot listen on {listen} there ("
-            f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
-        ) from None
 
 
 def error_of(body: Json) -> str:

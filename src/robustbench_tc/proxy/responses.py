@@ -21,10 +21,64 @@ _BEGINS = ("response.created", "response.queued", "response.in_progress")
 _ENDS = ("response.completed", "response.incomplete")
 
 
+class ResponsesStream(ItemStream):
+    """A streamed reply in the agent's names, its events numbered in turn."""
+
+    def __init__(self) -> None:
+        super().__init__("output_index")
+        self._number, self._calls = 0, set[tuple[int, str]]()
+        self._id: Json = None
+        self._sent: list[Json] = []
+        """Items that went out."""
+
+    def feed(self, event: Json) -> Iterator[Chat]:
+        if not isinstance(event, dict):
+            return
+        kind, item, response = str(event.get("type")), event.get("item"), event.get("response")
+        here = self.replies, str(event.get("output_index"))
+        if kind in _BEGINS:
+            if self.replies == 1:
+                self._id = inside(response, "id")
+                yield self._out(event)
+        elif kind in _ENDS and isinstance(response, dict):
+            self.last = event
+        elif RESPONSES.is_call(item):
+            self._calls.add(here)
+        elif here not in self._calls:
+            if kind == "response.output_item.done":
+                self._sent.append(item)
+            yield self._out(self.placed(event))
+
+    def _out(self, event: Chat) -> Chat:
+        found = {**event, "sequence_number": self._number}
+        self._number += 1
+        if isinstance(found.get("response"), dict) and self._id is not None:
+            found["response"] = {**found["response"], "id": self._id}
+        return found
+
+    def said(self) -> Said | None:
+        return RESPONSES.said(inside(self.last, "response"))
+
+    def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
+        calls = [item for item in RESPONSES.items(found.out) if RESPONSES.is_call(item)]
+        for index, item in enumerate(calls, len(self.places)):
+            about, kind = {"output_index": index}, "response.function_call_arguments"
+            begun = {**item, "arguments": "", "status": "in_progress"}
+            yield self._out({"type": "response.output_item.added", **about, "item": begun})
+            part = {"item_id": item.get("id"), **about}
+            yield self._out({"type": f"{kind}.delta", **part, "delta": item["arguments"]})
+            yield self._out({"type": f"{kind}.done", **part, "arguments": item["arguments"]})
+            yield self._out({"type": "response.output_item.done", **about, "item": item})
+        response = {**self.last["response"], "output": [*self._sent, *calls]}
+        if usage and isinstance(response.get("usage"), dict):
+            response["usage"] = {**response["usage"], **usage}
+        yield self._out({**self.last, "response": response})
+
+
 class Responses(Itemised):
     """`/responses`; its methods are those of `ChatCompletions`."""
 
-    done: bytes = b""
+    stream = ResponsesStream
     call = "function_call"
     call_id = "call_id"
 
@@ -76,9 +130,6 @@ class Responses(Itemised):
     def reply(self, parsed: Chat, found: Split) -> Chat:
         return {**parsed, "output": self.items(found.out)}
 
-    def stream(self) -> "ResponsesStream":
-        return ResponsesStream()
-
     def texts(self, item: Json) -> list[Json]:
         content = item.get("content") if item.get("type", "message") == "message" else None
         if isinstance(content, str):
@@ -128,58 +179,3 @@ def _is_of_a_reply(item: Chat) -> bool:
 
 
 RESPONSES = Responses()
-
-
-class ResponsesStream(ItemStream):
-    """A streamed reply in the agent's names, its events numbered in turn."""
-
-    def __init__(self) -> None:
-        super().__init__("output_index")
-        self._number, self._calls = 0, set[tuple[int, str]]()
-        self._id: Json = None
-        self._sent: list[Json] = []
-        """Items that went out."""
-
-    def feed(self, event: Json) -> Iterator[Chat]:
-        if not isinstance(event, dict):
-            return
-        kind, item, response = str(event.get("type")), event.get("item"), event.get("response")
-        here = self.replies, str(event.get("output_index"))
-        if kind in _BEGINS:
-            if self.replies == 1:
-                self._id = inside(response, "id")
-                yield self._out(event)
-        elif kind in _ENDS and isinstance(response, dict):
-            self.last = event
-        elif RESPONSES.is_call(item):
-            self._calls.add(here)
-        elif here not in self._calls:
-            if kind == "response.output_item.done":
-                self._sent.append(item)
-            yield self._out(self.placed(event))
-
-    def _out(self, event: Chat) -> Chat:
-        found = {**event, "sequence_number": self._number}
-        self._number += 1
-        if isinstance(found.get("response"), dict) and self._id is not None:
-            found["response"] = {**found["response"], "id": self._id}
-        return found
-
-    def said(self) -> Said | None:
-        return RESPONSES.said(inside(self.last, "response"))
-
-    def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
-        assert self.last is not None
-        calls = [item for item in RESPONSES.items(found.out) if RESPONSES.is_call(item)]
-        for index, item in enumerate(calls, len(self.places)):
-            about, kind = {"output_index": index}, "response.function_call_arguments"
-            begun = {**item, "arguments": "", "status": "in_progress"}
-            yield self._out({"type": "response.output_item.added", **about, "item": begun})
-            part = {"item_id": item.get("id"), **about}
-            yield self._out({"type": f"{kind}.delta", **part, "delta": item["arguments"]})
-            yield self._out({"type": f"{kind}.done", **part, "arguments": item["arguments"]})
-            yield self._out({"type": "response.output_item.done", **about, "item": item})
-        response = {**self.last["response"], "output": [*self._sent, *calls]}
-        if usage and isinstance(response.get("usage"), dict):
-            response["usage"] = {**response["usage"], **usage}
-        yield self._out({**self.last, "response": response})

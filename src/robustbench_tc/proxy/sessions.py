@@ -4,11 +4,11 @@ comes in through several doors of one process is in one session, whose calls are
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 
 from robustbench_tc.option import Tell, silent
 
-from .chat import keys_of
-from .journal import Journal
+from .journal import Asked, Journal
 from .plan import Session
 from .rewrite import Chat
 
@@ -53,6 +53,8 @@ class Sessions:
         """By name; None: of clients without one, the newest."""
         self._asked: dict[bytes, Session] = {}
         """By conversation as the model was asked it; the oldest first."""
+        self._last: dict[Session, bytes] = {}
+        """The conversation as the model was last asked it."""
 
     def begin(self, by: str, name: Session | None) -> Run:
         """What a client that comes in by a door is in: what is under way, where it is new there."""
@@ -71,9 +73,9 @@ class Sessions:
         """That of clients without a name, whatever they ask the model by that door."""
         return (self._runs.get(None) or self.begin(by, None)).session
 
-    def of(self, by: str, messages: Sequence[Chat]) -> Session:
-        """That of a conversation with a model: one that goes on, else the next."""
-        *before, whole = keys_of("", messages)
+    def of(self, by: str, messages: Sequence[Chat], keys: Sequence[bytes]) -> Session:
+        """That of a conversation with a model: one that goes on, else the next. `keys`: `chat.keys_of`."""
+        *before, whole = keys
         known = (self._asked[key] for key in reversed(before) if key in self._asked)
         session = next(known, None)
         if session is None and self._asked and any(one.get("role") == "assistant" for one in messages):
@@ -82,3 +84,14 @@ class Sessions:
         if len(self._asked) > MOST_CONVERSATIONS:
             del self._asked[next(iter(self._asked))]
         return session
+
+    def asked(self, session: Session, request: Chat, keys: Sequence[bytes]) -> Asked:
+        """What is new in a request of a session, so that no message is written twice."""
+        messages, last = request["messages"], self._last.get(session)
+        self._last[session] = keys[-1]
+        if last not in keys[1:-1]:
+            return Asked(messages, tools=request.get("tools") or None)
+        before = keys.index(last)
+        # The reply, as the agent gives it back, is in the journal.
+        new = dropwhile(lambda one: one.get("role") == "assistant", messages[before:])
+        return Asked(list(new), before)

@@ -21,7 +21,7 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.own.files import read_bytes
 from robustbench_tc.schema import Json
 
-from ..journal import KEY_LIKE, Secrets
+from ..journal import Secrets
 from ..plan import Refused
 from ..relay import TOKEN, Endpoint, session_of
 from . import pipe
@@ -74,8 +74,7 @@ class Piped(Endpoint):
         self.place, self._door = place, door
         self._words, self._folder = [server.command or "", *server.args], server.cwd
         self._env = {**os.environ, **server.env}
-        keys = frozenset(value for name, value in server.env.items() if KEY_LIKE.search(name))
-        self._secrets = Secrets(keys, frozenset(server.env.values()))
+        self._secrets = Secrets(quoted=frozenset(server.env.values()))  # `Stdio` knows those that are keys
 
     async def exchange(self, request: web.Request, name: str | None, path: str) -> web.StreamResponse:
         session = session_of(name, self._door.plan, f"address …/s/<case>.<repeat>/{self.place}")
@@ -106,6 +105,22 @@ def endpoints(servers: Mapping[str, Server], door: Door, silence_s: float) -> li
     return found
 
 
+_WRITER = {"writtenBy": "rbtc proxy"}
+"""In a client's file that a door wrote: such a one is replaced, another is somebody's."""
+
+
+def refuse_foreign(out: Path) -> None:
+    """UserError where a file, folder or link is there that no door wrote."""
+    if not os.path.lexists(out):
+        return
+    try:
+        ours = msgspec.json.decode(out.read_bytes(), type=dict[str, Json])
+    except (OSError, ValueError):
+        ours = {}
+    if out.is_symlink() or ours.get("writtenBy") != _WRITER["writtenBy"]:
+        raise UserError(f"{out} is there and is not of `rbtc proxy`: name another file with --write")
+
+
 def write_wrapped(path: Path, out: Path, base: str, token: str | None) -> None:
     """The client's file with the doors, at `base`, in place of the servers; readable by its owner only."""
     file: dict[str, Json] = msgspec.json.decode(path.read_bytes())
@@ -120,4 +135,4 @@ def write_wrapped(path: Path, out: Path, base: str, token: str | None) -> None:
             entry.pop("cwd", None)
     with atomic_file(out, replace=True) as beside:
         beside.chmod(0o600)
-        beside.write_bytes(msgspec.json.format(msgspec.json.encode(file), indent=2))
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode({**file, **_WRITER}), indent=2))

@@ -6,7 +6,7 @@ Numbers with check digits are looked for with them, so that an order number is n
 import re
 from collections.abc import Iterator
 
-from robustbench_tc.own.logs.redact import luhn, mod97
+from robustbench_tc.own.logs.redact import is_one
 
 from .secrets import Match, Pattern
 
@@ -44,20 +44,5 @@ def personal(text: str) -> Iterator[Match]:
             continue
         for match in pattern.regex.finditer(text):
             value = match.group()
-            if sum(char.isdigit() for char in value) >= pattern.digits and _CHECKS.get(kind, bool)(value):
+            if sum(char.isdigit() for char in value) >= pattern.digits and is_one(kind, value):
                 yield Match(kind, value, match.start())
-
-
-def _card(text: str) -> bool:
-    """Luhn's check digit, over more than one digit again and again."""
-    digits = re.sub(r"\D", "", text)
-    return len(set(digits)) > 1 and luhn(digits) == 0
-
-
-def _iban(text: str) -> bool:
-    """ISO 13616: 15 to 34 characters, and 1 modulo 97."""
-    plain = text.replace(" ", "")
-    return 15 <= len(plain) <= 34 and mod97(plain) == 1
-
-
-_CHECKS = {"phone": lambda text: sum(map(str.isdigit, text)) <= 15, "card": _card, "iban": _iban}

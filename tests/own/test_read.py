@@ -312,7 +312,7 @@ def test_what_cannot_be_used_is_one_line(value: object, said: str) -> None:
     ("data", "said"),
     [
         (b"", "lists no tools"),
-        (b"\xff", "not UTF-8 at byte 0"),
+        (b"\xff", "crm.json:1: not UTF-8"),
         (b"[", "line 1, column 2: not JSON"),
         (b'{"tools": [],\n"tools": []}', "a key is given twice in one object: 'tools'"),
         (b"[NaN]", "NaN is not JSON"),

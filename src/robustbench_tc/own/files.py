@@ -70,15 +70,12 @@ def values(data: bytes, where: str) -> list[Json]:
     """The values of a JSON text, one or several in its lines. `where` names the file in errors."""
     text = decoded(data, where)
     try:
-        check_depth(data)
-        found = [value for _, value in scan(text)]
-        check_surrogates(text, found)
+        return [value for _, value in scan(text)]
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise UserError(f"{where}: {place}: not JSON: {error.msg}") from None
     except Unreadable as error:
         raise UserError(f"{where}: {error}{error.detail and f': {error.detail[:60]!r}'}") from None
-    return found
 
 
 def decoded(data: bytes, where: str) -> str:
@@ -86,7 +83,8 @@ def decoded(data: bytes, where: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{where}:{line}: not UTF-8; save it as UTF-8") from None
 
 
 def check_depth(data: bytes) -> None:
@@ -144,11 +142,13 @@ def scan(text: str, hooks: dict[str, Any] = HOOKS, *, is_list: bool = False) -> 
 
     `is_list`: they are the entries of a list, whose opening bracket is left out.
     """
+    check_depth(text.encode(errors="replace"))
     decoder = json.JSONDecoder(**hooks)
     line, at, end = 1, 0, _after(text, 0, is_list)
     while end < len(text) and not (is_list and text[end] == "]"):
         line += text.count("\n", at, end)
         value, at = decoder.raw_decode(text, end)
+        check_surrogates(text[end:at], value)
         yield line, value
         line += text.count("\n", end, at)
         end = _after(text, at, is_list)

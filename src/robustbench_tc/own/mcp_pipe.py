@@ -81,8 +81,8 @@ class Pipe:
         to_send, from_client = anyio.create_memory_object_stream[SessionMessage](0)
         tasks = [
             asyncio.create_task(self._read(process, to_client)),
-            asyncio.create_task(self._write(process, from_client)),
-            asyncio.create_task(self._listen(process)),
+            asyncio.create_task(_write(process.stdin, from_client)),
+            asyncio.create_task(self._listen(process.stderr)),
         ]
         try:
             yield received, to_send
@@ -112,11 +112,9 @@ class Pipe:
                 env={**get_default_environment(), **self._env},
                 start_new_session=True,
             )
-        except OSError as error:
-            said = error.strerror or str(error)
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or str(error)
             raise UserError(f"cannot be started: {said}: check the command after --") from None
-        except ValueError as error:
-            raise UserError(f"cannot be started: {error}: check the command after --") from None
 
     async def _read(self, process: asyncio.subprocess.Process, to_client: Any) -> None:
         assert process.stdout is not None
@@ -147,36 +145,28 @@ class Pipe:
             self.problem = f"wrote a message of more than {BYTES:,} bytes"
             return b""
 
-    async def _write(self, process: asyncio.subprocess.Process, from_client: Any) -> None:
-        assert process.stdin is not None
-        async with from_client:
-            async for message in from_client:
-                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                with suppress(OSError):  # a server that is gone is seen by the reader
-                    process.stdin.write(line.encode() + b"\n")
-                    await process.stdin.drain()
-
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stderr is not None
-        while said := await process.stderr.read(65_536):
+    async def _listen(self, stderr: Any) -> None:
+        while said := await stderr.read(65_536):
             self._tail = (self._tail + said)[-TAIL:]
+
+
+async def _write(stdin: Any, from_client: Any) -> None:
+    async with from_client:
+        async for message in from_client:
+            line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            with suppress(OSError):  # a server that is gone is seen by the reader
+                stdin.write(line.encode() + b"\n")
+                await stdin.drain()
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Ends the server: its input is closed, then its process group is asked and killed."""
     if process.stdin is not None:
         process.stdin.close()
-    for what in (None, signal.SIGTERM):
-        if what is not None:
-            _signal(process.pid, what)
+    for what in (signal.SIGTERM, signal.SIGKILL):  # after its end too: what it started outlives it otherwise
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), PATIENCE)
-            break
-    _signal(process.pid, signal.SIGKILL)  # what it started outlives it otherwise
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, what)
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), PATIENCE)
-
-
-def _signal(group: int, what: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, what)

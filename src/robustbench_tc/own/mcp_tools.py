@@ -72,15 +72,14 @@ def keep_tools(path: Path, data: bytes, title: str) -> None:
 
     Raises UserError where it does not: what a dataset is made of never changes unseen.
     """
-    if path.is_file() and path.read_bytes() == data:
-        return
-    if path.is_file():
+    if not path.is_file():
+        with atomic_file(path) as beside:
+            beside.write_bytes(data)
+    elif path.read_bytes() != data:
         raise UserError(
             f"{path}: {title} lists other tools today: move the file away to take them, or leave the server "
             "out and name the file in tools:"
         )
-    with atomic_file(path) as beside:
-        beside.write_bytes(data)
 
 
 def list_tools(server: Server) -> Listed:

@@ -93,26 +93,28 @@ class _Cases(Fields):
             decided = reviews.get((str(entry.value["id"].value), sha256)) if sha256 else None
             dropped = decided is not None and decided.decision == "drop"
             if sha256 and (PROBLEM in entry.value or dropped):
-                name = self.name(entry.value["id"])
-                left_out.append(LeftOut(name, entry.line, "dropped" if dropped else "not_buildable"))
+                left_out.append(
+                    LeftOut(
+                        self.name(entry.value["id"]), entry.line, "dropped" if dropped else "not_buildable"
+                    )
+                )
                 continue
-            case = self.case(entry)
-            if sha256:
-                accepted = decided is not None and decided.decision == "accept"
-                case = msgspec.structs.replace(case, reviewed=accepted)
-            several = len(case.turns) > 1
-            ids = [f"{case.id}.{n}" for n in range(1, len(case.turns) + 1)] if several else [case.id]
-            for name in dict.fromkeys([case.id, *ids]):
+            accepted = decided is not None and decided.decision == "accept"
+            case = msgspec.structs.replace(self.case(entry), reviewed=accepted or not sha256)
+            several = range(1, len(case.turns) + 1) if len(case.turns) > 1 else ()
+            for name in (case.id, *(f"{case.id}.{n}" for n in several)):
                 if (key := unicodedata.normalize("NFC", name)) in rows:
                     self.fail(case.line, f"the id {name!r} is taken on line {rows[key]}; choose another")
                 rows[key] = case.line
             cases.append(case)
-        said = "is a tool of several files: listed with their prefixes"
         return CaseFile(
             tools=self.marked(),
             cases=tuple(cases),
             files=(self.path, *self.files),
-            notes=tuple(f"{name!r} {said}" for name in self.names.shared()),
+            notes=tuple(
+                f"{name!r} is a tool of several files: listed with their prefixes"
+                for name in self.names.shared()
+            ),
             left_out=tuple(left_out),
         )
 
@@ -204,10 +206,11 @@ class _Cases(Fields):
         found = self.mapping(node, "a case", (*CASE, *TURN))
         self.require("id" in found, node.line, "a case has no 'id'")
         name = self.name(found["id"])
-        if PROBLEM in found:
-            self.fail(
-                node.keys[PROBLEM], f"{PROBLEM!r} is for proposed cases; correct the case and remove the key"
-            )
+        self.require(
+            PROBLEM not in found,
+            node.keys.get(PROBLEM, node.line),
+            f"{PROBLEM!r} is for proposed cases; correct the case and remove the key",
+        )
         system = self.stated_system(found)
         if "turns" not in found:
             return Case(id=name, turns=(self.turn(found, node, system, True),), line=node.line)
@@ -247,18 +250,22 @@ class _Cases(Fields):
     def answer(self, node: Node, extra: bool) -> Answer:
         if node.value == "no_call" or node.value == "ask":
             return Answer(kind=node.value)
-        if not isinstance(node.value, list) or not node.value:
-            self.fail(
-                node.line, "an answer is a list of calls ([{call: NAME, arguments: {…}}]), no_call or ask"
-            )
+        self.require(
+            isinstance(node.value, list) and node.value,
+            node.line,
+            "an answer is a list of calls ([{call: NAME, arguments: {…}}]), no_call or ask",
+        )
         calls, places = [], []
         for item in node.value:
             found = self.mapping(item, "a call", ("call", "arguments"))
             self.require("call" in found, item.line, "a call has no 'call': the tool's name")
             place = self.tool(found["call"], "call")
             given = found.get("arguments", Node({}, item.line))
-            if not isinstance(given.value, dict):
-                self.fail(given.line, "'arguments' must be a mapping of parameter names to values")
+            self.require(
+                isinstance(given.value, dict),
+                given.line,
+                "'arguments' must be a mapping of parameter names to values",
+            )
             arguments = given.data()
             tool = self.names.tools[place].tool
             for key, expected in arguments.items():
@@ -274,8 +281,11 @@ class _Cases(Fields):
     def results(self, node: Node | None) -> dict[str, tuple[Json, ...]]:
         if node is None:
             return {}
-        if not isinstance(node.value, dict):
-            self.fail(node.line, "'results' must be a mapping of tools to what they answer")
+        self.require(
+            isinstance(node.value, dict),
+            node.line,
+            "'results' must be a mapping of tools to what they answer",
+        )
         found: dict[str, tuple[Json, ...]] = {}
         for key, value in node.value.items():
             name = self.names.tools[self.tool(Node(key, node.keys[key]), "results")].tool.name

@@ -61,7 +61,7 @@ class Reviewing:
     def read(self) -> None:
         """The file as it stands: everything that changed in it is to be looked at."""
         self.tools = read_cases(self.path).tools
-        self._reviews = read_reviews(self.path)
+        reviews = read_reviews(self.path)
         self._bytes = read_bytes(self.path, "a cases file")
         root = yaml.load(self._bytes, str(self.path))
         self._data = root.data()
@@ -76,19 +76,16 @@ class Reviewing:
             if PROPOSED_BY not in data:
                 self.hand_written.add(name)
                 continue
+            decided = reviews.get((name, sha256))
             self._cases[name] = Proposed(
                 id=name,
                 line=entry.line,
                 last=end - 1,
                 sha256=sha256,
-                status=self._status(name, sha256),
+                status=_STATUS[decided.decision] if decided else "open",
                 problem=str(data.get(PROBLEM, "")),
                 data=data,
             )
-
-    def _status(self, name: str, sha256: str) -> Status:
-        decided = self._reviews.get((name, sha256))
-        return _STATUS[decided.decision] if decided else "open"
 
     @property
     def cases(self) -> tuple[Proposed, ...]:
@@ -123,8 +120,7 @@ class Reviewing:
         with path.open("ab") as file:
             file.write(msgspec.json.encode(review) + b"\n")
             os.fsync(file.fileno())
-        self._reviews[name, case.sha256] = review
-        self._cases[name] = msgspec.structs.replace(case, status=self._status(name, case.sha256))
+        self._cases[name] = msgspec.structs.replace(case, status=_STATUS[decision])
 
     # Editing
 

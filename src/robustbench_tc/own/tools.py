@@ -16,6 +16,7 @@ from robustbench_tc.schema import Json, Tool
 from . import files, openapi, schemas
 from .cases import OwnTool
 from .files import read_bytes
+from .logs.chat import each
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 _PLAIN_TYPES = (None, "function", "custom")
@@ -83,10 +84,17 @@ def entries(data: bytes, prefix: str, where: str) -> list[Entry]:
         elif number == len(values) and page.get("nextCursor"):
             problem = f"page {number} states a nextCursor: the list goes on; add that page"
         before = sum(not one.is_page for one in found)
-        raw = page if isinstance(page, dict) else None
-        found.append(_made({}, prefix, raw=raw, is_page=True, is_mcp=True, problem=problem))
-        listed = listed if isinstance(listed, list) else []
-        found += [_entry(one, place, prefix, True) for place, one in enumerate(listed, before)]
+        found.append(
+            _made(
+                {},
+                prefix,
+                raw=page if isinstance(page, dict) else None,
+                is_page=True,
+                is_mcp=True,
+                problem=problem,
+            )
+        )
+        found += [_entry(one, place, prefix, True) for place, one in enumerate(each(listed), before)]
     if not any(pages):
         found = [_entry(one, place, prefix, False) for place, one in enumerate(values)]
     if all(one.is_page and not one.problem for one in found):

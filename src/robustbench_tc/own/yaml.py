@@ -18,7 +18,7 @@ import yaml
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .files import DEPTH
+from .files import DEPTH, decoded
 
 NODES = 5_000_000
 """Values in all, those that aliases repeat included."""
@@ -101,9 +101,8 @@ class Fields:
 
     def version(self, top: dict[str, Node], line: int) -> None:
         """Refuses a file whose `version` is not 1."""
-        version = top.get("version")
-        if version is None:
-            self.fail(line, "'version' is missing; write version: 1")
+        self.require("version" in top, line, "'version' is missing; write version: 1")
+        version = top["version"]
         self.require(
             version.value == 1 and not isinstance(version.value, bool),
             version.line,
@@ -113,11 +112,7 @@ class Fields:
 
 def load(data: bytes, where: str) -> Node:
     """The one document of a YAML text. `where` names the file in errors."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{where}:{line}: not UTF-8; save it as UTF-8") from None
+    text = decoded(data, where)
     try:
         return _Reader(where).read(text)
     except yaml.reader.ReaderError as error:
@@ -152,8 +147,7 @@ class _Reader(Fields):
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
                 self.fail(line, "a second document begins; one file holds one")
             if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-                if len(stack) >= DEPTH:
-                    self.fail(line, f"nested deeper than {DEPTH} levels")
+                self.require(len(stack) < DEPTH, line, f"nested deeper than {DEPTH} levels")
                 mapping = isinstance(event, yaml.MappingStartEvent)
                 self.check_tag(event.tag, "map" if mapping else "seq", line)
                 if event.anchor:
@@ -185,33 +179,32 @@ class _Reader(Fields):
         if isinstance(parent.value, list):
             parent.value.append(node)
         elif key is None:
-            if not isinstance(node.value, str):
-                self.fail(node.line, "a key must be a text; put it into quotes")
-            if node.value == "<<":
-                self.fail(node.line, "'<<' is not YAML 1.2; write the keys out")
-            if node.value in parent.value:
-                first = parent.keys[node.value]
-                self.fail(node.line, f"the key {node.value[:60]!r} is given twice; first on line {first}")
+            self.require(isinstance(node.value, str), node.line, "a key must be a text; put it into quotes")
+            self.require(node.value != "<<", node.line, "'<<' is not YAML 1.2; write the keys out")
+            self.require(
+                node.value not in parent.value,
+                node.line,
+                f"the key {node.value[:60]!r} is given twice; first on line {parent.keys.get(node.value)}",
+            )
             parent.keys[node.value] = node.line
             return node
         else:
             parent.value[key.value] = node
         parent.size += node.size
-        if parent.size > NODES:
-            self.fail(node.line, f"aliases make more than {NODES:,} values of it")
+        self.require(parent.size <= NODES, node.line, f"aliases make more than {NODES:,} values of it")
         return None
 
     def alias(self, name: str, line: int) -> Node:
-        if name not in self.anchors:
-            self.fail(line, f"*{name[:60]} has no anchor &{name[:60]} before it")
+        self.require(name in self.anchors, line, f"*{name[:60]} has no anchor &{name[:60]} before it")
         found = self.anchors[name]
         if found is None:
             self.fail(line, f"*{name[:60]} stands within its own anchor")
         return found
 
     def check_tag(self, tag: str | None, wanted: str, line: int) -> None:
-        if tag not in (None, "!", _CORE + wanted):
-            self.fail(line, f"the tag {str(tag)[:60]!r} is not read; leave it out")
+        self.require(
+            tag in (None, "!", _CORE + wanted), line, f"the tag {str(tag)[:60]!r} is not read; leave it out"
+        )
 
     def scalar(self, event: yaml.ScalarEvent, line: int) -> Json:
         """A scalar: by the core schema where it is plain, else a text."""
@@ -231,12 +224,13 @@ class _Reader(Fields):
             return int(text)
         if _BASED.fullmatch(text):
             return int(text[2:], 8 if text[1] == "o" else 16)
-        if _NOT_FINITE.fullmatch(text):
-            self.fail(line, f"{text} cannot be sent as JSON; write a number, or put it into quotes")
-        if _FLOAT.fullmatch(text):
-            value = float(text)
-            self.require(
-                not math.isinf(value), line, f"the number {text[:20]} is beyond what JSON readers hold"
-            )
-            return value
-        return text
+        self.require(
+            not _NOT_FINITE.fullmatch(text),
+            line,
+            f"{text} cannot be sent as JSON; write a number, or put it into quotes",
+        )
+        if not _FLOAT.fullmatch(text):
+            return text
+        value = float(text)
+        self.require(not math.isinf(value), line, f"the number {text[:20]} is beyond what JSON readers hold")
+        return value

@@ -7,12 +7,14 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.score.matchers.patterns import compiled
 from robustbench_tc.own.cases import PROBLEM
-from robustbench_tc.own.files import BYTES
+from robustbench_tc.own.files import BYTES, decoded, read_bytes
 from robustbench_tc.own.read import Checker
 from robustbench_tc.own.tools import parse_tools, read_tools
 from robustbench_tc.schema import Json
@@ -21,7 +23,7 @@ from robustbench_tc.shown import Line, Part
 from .chat import Log, Refused
 from .proposals import Proposal, Proposals, case_files, redacted
 from .read import read_log
-from .redact import Redactor, read_patterns
+from .redact import Redactor
 
 NOTE = "Proposed by logs. Names and addresses of people were not removed."
 SHOWN = 10
@@ -123,6 +125,23 @@ def make(
         folder=str(out),
     )
     return made, files
+
+
+def read_patterns(path: Path) -> list[Any]:
+    """The patterns of a file, one a line, but blank lines and those that begin with #. Raises UserError."""
+    found = []
+    lines = decoded(read_bytes(path, "a file of patterns"), str(path)).splitlines()
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.startswith("#"):
+            try:
+                found.append(compiled(line))
+                if found[-1].search(""):
+                    raise ValueError("is found in an empty text")
+            except ValueError as error:
+                raise UserError(f"{path}:{number}: the pattern {line[:60]!r} {error}") from None
+    if not found:
+        raise UserError(f"{path}: holds no pattern")
+    return found
 
 
 def _cases(log: Log, proposals: Proposals, hide: Redactor) -> list[Proposal]:

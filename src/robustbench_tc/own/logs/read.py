@@ -15,8 +15,6 @@ from robustbench_tc.own.files import (
     BYTES,
     HOOKS,
     Unreadable,
-    check_depth,
-    check_surrogates,
     decode_text,
     scan,
     size_of,
@@ -78,13 +76,11 @@ def _texts(data: bytes) -> list[Read] | None:
     """The values of a file that is not JSON lines; None where it is not JSON from beginning to end."""
     try:
         text = data.decode("utf-8-sig")
-        check_depth(data)
         is_list = text.lstrip()[:1] == "["
         found: list[Read] = list(
             scan(text.replace("[", " ", 1) if is_list else text, _HOOKS, is_list=is_list)
         )
         entries = [value for _, value in found]
-        check_surrogates(text, entries)
     except (ValueError, RecursionError):
         return None
     return [(found[0][0], entries)] if is_list and formats.is_conversation(entries) else found

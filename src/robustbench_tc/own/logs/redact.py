@@ -8,12 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from robustbench_tc.errors import UserError
-from robustbench_tc.eval.score.matchers.patterns import compiled
-from robustbench_tc.own.files import decoded, read_bytes
 from robustbench_tc.schema import Json
 
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -98,7 +94,7 @@ class Redactor:
     def text(self, text: str, name: str = "") -> str:
         """A text with reserved values in it."""
         for kind, pattern in _NAMES.items() if name and text.strip() else ():
-            if pattern.search(name) and _is(kind, text):
+            if pattern.search(name) and is_one(kind, text):
                 return self._replaced(kind, text)
         for kind, pattern in self._patterns:
             text = pattern.sub(partial(self._found, kind), text)
@@ -107,7 +103,7 @@ class Redactor:
     def _found(self, kind: str, match: re.Match[str]) -> str:
         """What a pattern found, its value replaced."""
         begin, value = match.start(match.lastindex or 0) - match.start(), match[match.lastindex or 0]
-        while value and not _is(kind, value):  # other numbers may stand behind it
+        while value and not is_one(kind, value):  # other numbers may stand behind it
             value = _LAST_PART.sub("", value)
         replaced = self._replaced(kind, value) if value else ""
         return match[0][:begin] + replaced + match[0][begin + len(value) :]
@@ -122,8 +118,7 @@ class Redactor:
         """What takes the place of a value."""
         form = _form(kind, value)
         if form not in self._known:
-            self.counts[kind] += 1
-            number = self.counts[kind]
+            number = self.counts[kind] = self.counts[kind] + 1
             card, bank = f"424242{424242423 + number}", f"WEST{12345698765431 + number}"
             reserved = {  # of example.com, of the numbers for films, of test cards, of no bank
                 "email": f"user{number}@example.com",
@@ -137,13 +132,13 @@ class Redactor:
         return value if found is None else f"+{found}" if value.startswith("+") else found
 
 
-def _is(kind: str, text: str) -> bool:
+def is_one(kind: str, text: str) -> bool:
     """Whether what looks like a phone number, a card or an IBAN is one; what looks like a key always is."""
     form = _form(kind, text)
     if kind == "phone":
         return form.isdecimal() and 7 <= len(form) <= (11 if text.startswith("+1") else 15)
     if kind == "card":
-        return 13 <= len(form) <= 19 and luhn(form) == 0
+        return 13 <= len(form) <= 19 and len(set(form)) > 1 and luhn(form) == 0
     return kind != "iban" or (15 <= len(form) <= 34 and mod97(form) == 1)
 
 
@@ -163,20 +158,3 @@ def luhn(number: str) -> int:
 def mod97(iban: str) -> int:
     """An IBAN's number modulo 97: 1 for one with its check digits."""
     return int("".join(str(int(char, 36)) for char in iban[4:] + iban[:4])) % 97
-
-
-def read_patterns(path: Path) -> list[Any]:
-    """The patterns of a file, one a line, but blank lines and those that begin with #. Raises UserError."""
-    found = []
-    lines = decoded(read_bytes(path, "a file of patterns"), str(path)).splitlines()
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.startswith("#"):
-            try:
-                found.append(compiled(line))
-                if found[-1].search(""):
-                    raise ValueError("is found in an empty text")
-            except ValueError as error:
-                raise UserError(f"{path}:{number}: the pattern {line[:60]!r} {error}") from None
-    if not found:
-        raise UserError(f"{path}: holds no pattern")
-    return found

@@ -90,6 +90,9 @@ class ForkServer:
                 start_new_session=True,
             )
         if not self._control.recv(5):
+            # Its end of the socket closes before its last words are written.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=1)
             said = self.stop().decode(errors="replace").split("\n")
             why = next((line.strip() for line in reversed(said) if line.strip()), "it ended")
             raise UserError(f"world {world.name} does not start in {world.python}: {why[:300]}")

@@ -310,6 +310,10 @@ def _cut_the_last_line(path: Path, file: int) -> None:
 def encoded(exchange: Exchange) -> bytes:
     """An exchange as its line: long texts cut, but for what is to be put back; lone surrogates as Python
     writes them."""
+    with suppress(UnicodeEncodeError):
+        short = msgspec.json.encode(exchange)
+        if len(short) <= MOST_TEXT:  # then no text is longer
+            return short + b"\n"
     plain = msgspec.to_builtins(exchange)
     line = {name: _cut(value, MOST_BYTES if name == "kept" else MOST_TEXT) for name, value in plain.items()}
     return msgspec.json.encode(line) + b"\n"

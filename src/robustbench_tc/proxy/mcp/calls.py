@@ -20,7 +20,7 @@ from robustbench_tc.worlds.fit import error
 from ..journal import MCP, NONE, Called, Exchange, Replaced, Secrets
 from ..plan import Plan, Session
 from ..scenes import Scenes, clean_ids, inside
-from ..sessions import Sessions
+from ..sessions import Latest, Sessions
 from . import wire
 from .wire import Listing, Message, listed
 
@@ -40,8 +40,8 @@ class Memory:
         self._results = results
         self._writes = 0
         self._last: dict[str, dict[str, Json]] = {}
-        self._reads: dict[str, tuple[dict[str, Json] | None, int]] = {}
-        """Tool and arguments → the last result, and how many writes stood before it; the oldest first."""
+        self._reads: Latest[str, tuple[dict[str, Json] | None, int]] = Latest(MOST_RESULTS)
+        """Tool and arguments → the last result, and how many writes stood before it."""
 
     def keep(self, tool: str, arguments: Json, result: Json, *, reads: bool) -> None:
         """A result that the server gave."""
@@ -52,10 +52,7 @@ class Memory:
         self._last[tool] = kept
         if reads:
             key = json.dumps([tool, arguments or {}], sort_keys=True)
-            self._reads.pop(key, None)
             self._reads[key] = kept, self._writes
-            if len(self._reads) > MOST_RESULTS:
-                del self._reads[next(iter(self._reads))]
 
     def stale(self, tool: str, arguments: Json) -> dict[str, Json] | None:
         """What a read showed before the last write; None where it was not made then, or again since."""

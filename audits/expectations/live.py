@@ -6,7 +6,14 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.live_types import config_of, registry_codes, registry_types, type_code, type_codes
+from robustbench_tc.live_types import (
+    by_name,
+    config_of,
+    registry_codes,
+    registry_types,
+    type_code,
+    type_codes,
+)
 from robustbench_tc.schema import KINDS, TASKS, LiveRow
 
 from ..checks import DoesNotApply, check, native, rules
@@ -91,8 +98,7 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
             for label, one in labels.get(config, {}).items()
             for world, n in _of(dict, one).items()
         }
-        # Registry types are built only when they are named: no profile has them.
-        is_pinned = pins and config not in registry_codes()
+        is_pinned = pins and config not in by_name()  # no profile has those
         found.append(
             Config(
                 folder,

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from robustbench_tc.live_types import registry_codes
-from robustbench_tc.schema import CORE_TEXTS, Json, LiveRow, dumps
-from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.schema import Json, LiveRow, dumps
+from robustbench_tc.worlds.faults import CORE_TEXTS, FaultedWorld
 from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Handle, Worlds

@@ -148,9 +148,7 @@ class Door(Relay):
             self._said.add(kind)
             self._say(f"{' '.join(said.split())} (said once; the journal has all)")
 
-    def turns_of(
-        self, session: Session, body: Chat, reason: str | None = None
-    ) -> list[tuple[Scene, Offer]]:
+    def turns_of(self, session: Session, body: Chat, reason: str | None = None) -> list[tuple[Scene, Offer]]:
         """What the session gets in this request, and in the further turns of its case, each with the tools
         for it. `reason`: why the request goes on without its type. Raises Refused and NotTheCase."""
         made_of = (body.get("tools"), rewrite.texts(body["messages"]), reason, self.refuses_equal_names)

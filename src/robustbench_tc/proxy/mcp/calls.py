@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from robustbench_tc.result_faults import EFFECTS, RESULT_FAULTS, Fault
+from robustbench_tc.result_faults import EFFECTS, Fault
 from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema.running import RESULT_FAULTS
 from robustbench_tc.worlds.fit import error
 
 from ..journal import MCP, NONE, Called, Exchange, Replaced, Secrets

@@ -13,6 +13,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Sample
+from robustbench_tc.schema.running import RunningKind
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import meant
 
@@ -26,14 +27,14 @@ TAKES_GOLD = "takes_gold_call"
 
 def running(names: Sequence[str]) -> set[str]:
     """The faults of running systems among names of types: no build makes them by itself."""
-    return {name.removeprefix("live_") for name in names} & set(get_args(schema.RunningKind))
+    return {name.removeprefix("live_") for name in names} & set(get_args(RunningKind))
 
 
 def checked(names: Sequence[str]) -> tuple[str, ...]:
     """The registry types that were named, in the order of every table. Raises UserError for another name that
     is not of `running`."""
     wanted = {taxonomy.code_of(name.removeprefix("live_")) for name in names}
-    usable, by_name = registry_types(), get_args(schema.RunningKind)
+    usable, by_name = registry_types(), get_args(RunningKind)
     for name in sorted(wanted.difference(usable, by_name)):
         what = "does not exist"
         if name == "latency":

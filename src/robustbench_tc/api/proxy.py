@@ -188,6 +188,8 @@ def proxied(
         say(f"journal: {journal}; nothing but {upstream or mcp_url} is asked")
         yield address
     called.sessions.journal.close()
+    if (unlisted := called.scenes.unlisted) and (wrong := called.scenes.stray) is not None:
+        say(f"{wrong}; no client has asked for the tools of {', '.join(sorted(unlisted))}")
 
 
 def _opened(

@@ -76,6 +76,8 @@ LLM: Literal["llm"] = "llm"
 MCP: Literal["mcp"] = "mcp"
 LEFT = 499
 """The status of an exchange whose agent left before its reply was whole."""
+OTHER_TOOLS = "tools_are_not_the_cases"
+"""Why a request did not get its type: it lists no tool of its case."""
 MOST_BYTES = 2**28
 """Of a journal."""
 MOST_TEXT = 100_000

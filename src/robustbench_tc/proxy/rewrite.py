@@ -15,6 +15,7 @@ from robustbench_tc.own.cases import NO_RESULT
 from robustbench_tc.schema import Json, Message, Sample, Tool, dumps
 from robustbench_tc.worlds.fit import error, fits
 
+from .journal import OTHER_TOOLS
 from .scenes import Scene, arguments_back, as_row, inside, loaded, origins, tool_of
 
 NOT_EXPRESSIBLE = "not_expressible"
@@ -126,7 +127,7 @@ def offer(tools: Sequence[Json], scene: Scene) -> Offer:
         else:
             found[place] = name, raw
     if not found and clean.tools and clean is not shown:
-        raise NotTheCase("tools_are_not_the_cases")
+        raise NotTheCase(OTHER_TOOLS)
     offered = []
     from_clean = origins(clean, row)
     for place, tool in enumerate(shown.tools):

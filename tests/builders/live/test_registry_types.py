@@ -14,8 +14,8 @@ from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live.inputs import mistake
 from robustbench_tc.live_types import registry_types, type_code
-from robustbench_tc.schema import Call, LiveRow, LiveTool, RunningKind, Turn
-from robustbench_tc.schema.running import RESULT_FAULTS, UNMADE
+from robustbench_tc.schema import Call, LiveRow, LiveTool, Turn
+from robustbench_tc.schema.running import RESULT_FAULTS, UNMADE, RunningKind
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld, meant
 from robustbench_tc.worlds.handle import Start

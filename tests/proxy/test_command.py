@@ -54,7 +54,10 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     assert json.loads(kept)["session"] == "refund-1.0" and "sk-1" not in kept
 
 
-def test_mistakes_are_one_line(rbtc: Callable[..., Done], tmp_path: Path) -> None:
+def test_mistakes_are_one_line(
+    rbtc: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     plan = tmp_path / "plan.yaml"
     plan.write_text("version: 1\nfault: []\n")
     door = ("proxy", "--upstream", "http://127.0.0.1:9/v1", "--plan", plan)

@@ -3,10 +3,11 @@
 
     .venv/bin/python -m benchmarks.samples robustbench-tc
 
-Requests are the most that `rbtc eval --dry-run` counts: those of a model that retries after every fault. The
-smallest drop is simulated with the functions of the summary: clean accuracy 0.7, 14 % of the pairs of a component flip (more
-where more are lost), and one of four components loses so many points net. It is seen where, in four runs of
-five, the component's interval is above 0 and its p at most 0.05 after Holm's correction.
+Requests are the most that `rbtc eval --dry-run` counts: those of a model that retries after every fault.
+The smallest drop is simulated with the functions of the summary: clean accuracy 0.7, 14 % of the pairs of a
+component flip (more where more are lost), and one of four components loses so many points net. It is seen
+where, in four runs of five, the component's interval is above 0 and its p at most 0.05 after Holm's
+correction.
 """
 
 import numpy as np

@@ -27,6 +27,13 @@ CLEAN, FLIPPING = 0.7, 0.14
 LOST: Component = "reward"
 
 
+def requests(dataset: str, samples: int) -> int:
+    """At most so many, where each fault is retried once."""
+    plan = api.evaluate(dataset, agent="oracle", samples=samples, dry_run=True).planned
+    assert plan is not None
+    return plan.requests[1]
+
+
 def is_seen(n: int, loss: float, random: np.random.Generator) -> bool:
     """Whether one simulated run shows the loss."""
     base = before(n, 1, CLEAN, own=True, random=random)
@@ -53,10 +60,8 @@ def main(dataset: str, trials: int = 500) -> None:
     """Print the table."""
     print("| samples | requests | smallest drop seen |\n|---|---|---|")
     for n in SIZES:
-        plan = api.evaluate(dataset, agent="oracle", samples=n, dry_run=True).planned
-        assert plan is not None
         size = "all 199" if n == SIZES[-1] else n
-        print(f"| {size} | {plan.requests[1]:,} | {smallest(n, trials)} points |", flush=True)
+        print(f"| {size} | {requests(dataset, n):,} | {smallest(n, trials)} points |", flush=True)
 
 
 if __name__ == "__main__":

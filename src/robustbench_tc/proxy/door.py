@@ -148,14 +148,18 @@ class Door(Relay):
             self._said.add(kind)
             self._say(f"{' '.join(said.split())} (said once; the journal has all)")
 
-    def turns_of(self, session: Session, body: Chat, reason: str | None = None) -> list[tuple[Scene, Offer]]:
-        """What the session gets in this request, and in the further turns of its case, each with the tools
-        for it. `reason`: why the request goes on without its type. Raises Refused and NotTheCase."""
+    def turns_of(
+        self, session: Session, body: Chat, size: int, reason: str | None = None
+    ) -> list[tuple[Scene, Offer]]:
+        """What the session gets in this request, of so many bytes, and in the further turns of its case, each
+        with the tools for it. `reason`: why the request goes on without its type. Raises Refused and
+        NotTheCase."""
         made_of = (body.get("tools"), rewrite.texts(body["messages"]), reason, self.refuses_equal_names)
         known, turns = self._turns.get(session, (None, []))
         if known != made_of:  # agents send their tools with each request
             turns = rewrite.turns_of(body.get("tools") or (), self._scenes_of(session, body, reason))
-        self._turns[session] = made_of, turns
+        if size <= MOST_KEPT:
+            self._turns[session] = made_of, turns
         return turns
 
     def _scenes_of(self, session: Session, body: Chat, reason: str | None) -> list[Scene]:
@@ -174,8 +178,8 @@ class Door(Relay):
         return scenes
 
 
-MOST_AT_WORK = 32
-"""Sessions whose tools are remembered from one request to the next."""
+MOST_AT_WORK, MOST_KEPT = 32, 2**18
+"""Sessions whose tools are remembered from one request to the next, and bytes of such a request."""
 
 ASKED_AGAIN = 3
 """How often the door answers a reply of calls that do not go out, and asks on."""
@@ -219,7 +223,7 @@ class Handling:
         door, line = self.door, self.line
 
         def asked_of(reason: str | None = None) -> chat.Conversation:
-            turns = door.turns_of(self.session, self.body, reason)
+            turns = door.turns_of(self.session, self.body, len(self.raw), reason)
             return chat.conversation(self.body, turns, self.session, door.plan, door.held, self.keys)
 
         try:

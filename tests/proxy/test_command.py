@@ -67,6 +67,7 @@ def test_mistakes_are_one_line(
     plan.write_text("version: 1\n")
     done = rbtc(*door[:2], "http://me:pw@x/v1", *door[3:])
     assert done.code == 1 and "pw" not in done.err and done.err.count("\n") == 1
+    assert [*tmp_path.iterdir()] == [plan]  # no journal of a door that never was
     assert "choose another --journal" in rbtc(*door, "--journal", tmp_path).refusal
 
 

@@ -22,7 +22,7 @@ from robustbench_tc.io import manifest, marker
 from robustbench_tc.live_types import type_code
 from robustbench_tc.release.diff import diff
 from robustbench_tc.release.verify import verify
-from robustbench_tc.schema import KINDS, loads
+from robustbench_tc.schema import BUILT_KINDS, loads
 
 from ...released import MOMENT
 from . import planting
@@ -87,7 +87,7 @@ def test_the_manifest_and_the_card_say_what_the_files_hold(release: Path) -> Non
     counts = f"{labels.count('repair')} | {labels.count('report')} |"
     assert f"| live_duplicate_effect | orders | {len(labels)} | {counts}" in card
     assert "Berkeley" not in card  # only where its rows are in
-    for kind in KINDS:
+    for kind in BUILT_KINDS:
         assert f"| {kind} |" in card
     croissant = json.loads((release / "croissant.json").read_text())
     assert croissant["name"] == "robustbench-tc-live"
@@ -96,7 +96,7 @@ def test_the_manifest_and_the_card_say_what_the_files_hold(release: Path) -> Non
 
 def test_the_pins_are_the_bundled_builds_counts(live_build: Path) -> None:
     assert pinned("bundled") == {
-        config: len(planting.rows(live_build, config)) for config in ("tasks", *map(type_code, KINDS))
+        config: len(planting.rows(live_build, config)) for config in ("tasks", *map(type_code, BUILT_KINDS))
     }
     assert pinned("own") == {}
     assert sum(pinned("lite").values()) == 396

@@ -18,7 +18,7 @@ from robustbench_tc.builders.live.probing import Prober
 from robustbench_tc.builders.live.trace import clean_rows, traced
 from robustbench_tc.builders.report import LiveReport
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.schema import KINDS, LiveRow, features
+from robustbench_tc.schema import BUILT_KINDS, KINDS, LiveRow, features
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld
@@ -103,7 +103,9 @@ def test_every_task_has_a_row_of_each_kind_or_a_reason(live_build: Path, rows: A
     skipped = {(skip.type_code, skip.clean_id) for skip in report.skipped}
     made = {(code, clean_id) for code, by_id in rows.items() if code != "clean" for clean_id in by_id}
     assert not skipped & made
-    assert skipped | made == {(live_types.type_code(kind), one) for kind in KINDS for one in rows["clean"]}
+    assert skipped | made == {
+        (live_types.type_code(kind), one) for kind in BUILT_KINDS for one in rows["clean"]
+    }
 
 
 def test_a_row_is_its_clean_row_with_a_fault(rows: Any) -> None:
@@ -135,7 +137,7 @@ def test_gold_alone_reaches_the_gold_state_and_meets_every_fault_but_those_of_re
 ) -> None:
     """An agent that does as gold, whatever it is answered: it meets the fault, and an effect that is lost,
     refused or doubled is in the end state."""
-    harmed = dict.fromkeys(KINDS, 0)
+    harmed = dict.fromkeys(BUILT_KINDS, 0)
     for by_id in rows.values():
         for row in by_id.values():
             steps, state = asyncio.run(_played(row))

@@ -28,7 +28,7 @@ ALL = (*SHOWN, "liar", "claims-in-german")
 def rows(kinds: Sequence[str] = ()) -> list[schema.LiveRow]:
     """The bundled dataset, or its clean rows and those of some kinds."""
     made = prepared(LiveSpec(kinds=tuple(kinds)))
-    codes = ("clean", *(live_types.type_code(kind) for kind in kinds or schema.KINDS))
+    codes = ("clean", *(live_types.type_code(kind) for kind in kinds or schema.BUILT_KINDS))
     return [row for code in codes for row in rows_of(code, made)]
 
 

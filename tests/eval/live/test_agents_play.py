@@ -20,7 +20,7 @@ from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_run
 from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.io.parquet import write_file
-from robustbench_tc.schema import KINDS, At, Call, Episode, LiveRow
+from robustbench_tc.schema import BUILT_KINDS, At, Call, Episode, LiveRow
 from robustbench_tc.worlds.find import find, tasks
 
 from ...refusals import refuses
@@ -234,7 +234,7 @@ def test_show_and_summary_speak_json(dataset: Path, rbtc: Any, tmp_path: Path) -
 
 BEGIN, END = "<!-- strategies -->", "<!-- /strategies -->"
 SOME = ("transient_timeout", "timeout_after_effect", "silent_no_op", "duplicate_effect")
-CONTROLLED = KINDS if os.environ.get("RBTC_NIGHTLY") else SOME
+CONTROLLED = BUILT_KINDS if os.environ.get("RBTC_NIGHTLY") else SOME
 ON = ("clean", "repair", "report", "turns that ask")
 """Columns of the table with a bar: rows by their label, and the turns that ask."""
 

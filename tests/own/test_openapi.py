@@ -179,7 +179,7 @@ def test_a_large_file_is_read_or_refused_in_a_line_within_bounds(monkeypatch: py
     assert sum(len(json.dumps(one)) for one in tools) < 100_000  # with all schemas: 75 MB
     monkeypatch.setattr(openapi, "WHOLE", 300_000)
     refuses(
-        "shop.json: post /q2: .* more than 300,000 bytes",
+        "shop.json: post /q.* more than 300,000 bytes",
         parse,
         {f"/q{n}": {"post": body({"$ref": at})} for n in range(9)},
     )

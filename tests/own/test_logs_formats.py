@@ -660,6 +660,115 @@ def test_every_format_has_a_sample() -> None:
 
 
 ASKED = [{"role": "user", "content": "Hi"}]
+SYSTEM = {"role": "system", "content": "Be brief."}
+ORDER_1, ORDER_2 = ({"order_id": number} for number in (1, 2))
+CALLED = {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": '{"order_id": 1}'}}
+CALLING = {"role": "assistant", "content": None, "tool_calls": [CALLED]}
+BOTH = [("user", "Hi"), ("calls", [("get_order", ORDER_1)])]
+
+
+def coded(block: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A line of a Claude Code session: one block of a message."""
+    role = "user" if block["type"] == "tool_result" else "assistant"
+    message = {"id": "m1", "role": role, "content": [block]} | more
+    if role == "user":
+        del message["id"]
+    return {"sessionId": "s", "type": role, "message": message}
+
+
+def used(number: int) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"c{number}", "name": "get_order", "input": {"order_id": number}}
+
+
+def resulted(number: int) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": f"c{number}", "content": str(number)}
+
+
+CODED = [{"sessionId": "s", "type": "user", "message": ASKED[0]}]
+NODES = {"type": "OBJECT", "properties": {"order_id": {"type": "INTEGER", "anyOf": None}}, "anyOf": None}
+GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Hi", "thought": None}]}]}
+GEMINI_CALL = {"function_call": {"name": "get_order", "args": ORDER_1, "id": None}, "text": None}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        # Langfuse's callback of LangChain: tools among the messages
+        ([{"traceId": "t", "type": "GENERATION", "output": CALLING,
+           "input": [*ASKED, {"role": "tool", "content": OPENAI[0]}]}], BOTH),
+        # an agent of LangChain, whose answer is the conversation with what stood before the request
+        ([{"run_type": "chain", "inputs": {"input": "Hi"},
+           "outputs": {"messages": [SYSTEM, *ASKED, CALLING]}}],
+         [("system", "Be brief."), *BOTH]),
+        # Gemini's SDK: system and tools in the config, every field that is not set as null
+        ([{**GEMINI, "config": {"system_instruction": "Be brief.", "tools": [
+            {"function_declarations": [{**TOOL, "parameters": NODES}], "code_execution": None}]},
+           "response": {"candidates": [{"content": {"role": "model", "parts": [GEMINI_CALL]}}]}}],
+         [("system", "Be brief."), *BOTH]),
+        # Anthropic's request and reply in one object
+        ([{"messages": ASKED, "role": "assistant", "content": [used(1)], "stop_reason": "tool_use"}], BOTH),
+        # Inspect: what a tool said is its error
+        ([{"messages": [*ASKED, CALLING, {"role": "tool", "content": "", "tool_call_id": "c1",
+                                          "error": {"type": "timeout", "message": "late"}}]}],
+         [*BOTH, ("tool", "late")]),
+        # Claude Code: the results of a message's first calls between its calls, and an error that it shows
+        ([*CODED, *map(coded, (used(1), resulted(1), used(2), resulted(2))),
+          coded({"type": "text", "text": "API Error"}, id="m2") | {"isApiErrorMessage": True}],
+         [("user", "Hi"), ("calls", [("get_order", ORDER_1), ("get_order", ORDER_2)]),
+          ("tool", "1"), ("tool", "2")]),
+        # ShareGPT: calls beside the text, several results in a turn
+        ([{"conversations": [*ASKED, {**CALLING, "content": ""}]}], BOTH),
+        ([{"conversations": [*ASKED, {**CALLING, "content": ""}, {"from": "tool", "value":
+            "<tool_response>1</tool_response>\n<tool_response>2</tool_response>"}]}],
+         [*BOTH, ("tool", "1"), ("tool", "2")]),
+        # Anthropic's spans of OpenInference: a call stands in the content too
+        ([{"attributes": {"openinference.span.kind": "LLM"} | flat(
+            [{"message": ASKED[0]}], "llm.input_messages") | flat(
+            [{"message": {"role": "assistant", "contents": [
+                {"message_content": {"type": "tool_use"}, "tool_call": CALLED}]}}], "llm.output_messages")}],
+         BOTH),
+        # a custom tool, calls as a JSON text, a spoken answer
+        ([{"messages": [*ASKED, {"role": "assistant", "tool_calls": [
+            {"id": "c", "type": "custom", "custom": {"name": "get_order", "input": "x"}}]}]}],
+         [("user", "Hi"), ("calls", [("get_order", None)])]),
+        ([{"messages": [*ASKED, {**CALLING, "tool_calls": json.dumps([CALLED])}]}], BOTH),
+        ([{"messages": [*ASKED, {"role": "assistant", "content": None, "audio": {"transcript": "Hello"}}]}],
+         [("user", "Hi"), ("assistant", "Hello")]),
+        # what a provider lists, not runs
+        ([{"input": "Hi", "output": [{"type": "mcp_list_tools", "tools": []},
+                                     {"type": "function_call", "name": "get_order", "arguments": ORDER_1}]}],
+         BOTH),
+    ],
+)  # fmt: skip
+def test_how_frameworks_really_write_it(lines: Rendered, wanted: list[Any], tmp_path: Path) -> None:
+    log = read(tmp_path, lines)
+    assert (len(log.conversations), log.refused, plain(log)) == (1, (), wanted)
+    assert (log.conversations[0].tools is None) == ('"parameters"' not in json.dumps(lines))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [
+            {"type": "server_tool_use", "name": "web_search"},
+            {"type": "web_search_tool_result", "content": []},
+        ],
+        [{"type": "web_search_call", "status": "completed"}],
+        [{"executable_code": {"code": "1"}}],
+        [{"type": "mcp_call", "name": "x", "output": "1"}],
+    ],
+)
+def test_runs_of_a_providers_own_tools_are_counted_and_make_no_case(said: list[Any], tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    kept = {"messages": [*ASKED, CALLING], "tools": OPENAI}
+    log.write_text(
+        json.dumps({"messages": [*ASKED, {"role": "assistant", "content": said}]}) + "\n" + json.dumps(kept)
+    )
+    made = api.import_cases([log], tmp_path / "out")
+    assert isinstance(made, Imported) and made.cases == 1
+    assert made.left_out == {"holds images, sounds, files or runs of a provider's own tools": 1}
+
+
 SECRET = "sk-live-4f9a0c7e2b8d61"
 
 
@@ -708,6 +817,10 @@ SECRET = "sk-live-4f9a0c7e2b8d61"
         ),
         ({"call_type": "completion", "messages": 7}, "LiteLLM's log: 'messages' is not a list"),
         ({"request": SECRET, "response": {"a": 1}}, "no request, or no answer"),
+        (
+            {"request": SECRET, "response": f"data: {SECRET}"},
+            "a request and its response: the reply is a stream",
+        ),
         ({"request": {"a": SECRET}, "response": {}}, "a request and its response: 'messages' is not a list"),
         (
             {"v": 2, "session": SECRET, "repeat": 1},

@@ -28,6 +28,8 @@ OPENAI = [{"type": "function", "function": TOOL}]
 
 Rendered = list[Any]
 """The lines of a log."""
+Told = Callable[..., list[Any]]
+"""Entries of a format for a part of what happens."""
 
 
 class Call(NamedTuple):
@@ -95,24 +97,46 @@ def conversation(rng: random.Random) -> Made:
 # A renderer a format
 
 
-def chat(made: Made, *, system: bool = True) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [{"role": "system", "content": made.system}] * system
+def told(made: Made, said: Told, called: Told, answered: Told) -> list[Any]:
+    """What happens, written as a format has texts, batches of calls, and their results."""
+    found: list[Any] = []
     for kind, what in made.steps():
         if kind == "calls":
-            calls = [
-                {
-                    "id": one.id,
-                    "type": "function",
-                    "function": {"name": "get_order", "arguments": json.dumps(one.arguments)},
-                }
-                for one in what
-            ]
-            found.append({"role": "assistant", "content": None, "tool_calls": calls})
+            found += called(what)
         elif kind == "results":
-            found += [{"role": "tool", "tool_call_id": one.id, "content": one.result} for one in what]
+            found += answered(what)
         else:
-            found.append({"role": kind, "content": what})
+            found += said(kind, what)
     return found
+
+
+def chat(made: Made, *, system: bool = True) -> list[dict[str, Any]]:
+    def called(batch: list[Call]) -> list[Any]:
+        return [{"role": "assistant", "content": None, "tool_calls": [
+            {"id": one.id, "type": "function",
+             "function": {"name": "get_order", "arguments": json.dumps(one.arguments)}}
+            for one in batch
+        ]}]  # fmt: skip
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"role": "tool", "tool_call_id": one.id, "content": one.result} for one in batch]
+
+    found: list[dict[str, Any]] = [{"role": "system", "content": made.system}] * system
+    return found + told(made, lambda role, text: [{"role": role, "content": text}], called, answered)
+
+
+def unpacked(message: dict[str, Any], function: str, **more: Any) -> dict[str, Any]:
+    """A chat message whose calls have the name and the arguments, as an object, beside their id."""
+    calls = [
+        {
+            "id": call["id"],
+            function: "get_order",
+            "arguments": json.loads(call["function"]["arguments"]),
+            **more,
+        }
+        for call in message.get("tool_calls", ())
+    ]
+    return message | ({"tool_calls": calls} if calls else {})
 
 
 def openai_chat(made: Made) -> Rendered:
@@ -183,23 +207,23 @@ def litellm(made: Made) -> Rendered:
 
 
 def items(made: Made) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for kind, what in made.steps():
-        if kind == "calls":
-            found.append({"type": "reasoning", "id": "rs", "summary": []})
-            for one in what:
-                call = {"call_id": one.id, "name": "get_order", "arguments": json.dumps(one.arguments)}
-                found.append({"type": "function_call", "id": "fc", **call})
-        elif kind == "results":
-            found += [
-                {"type": "function_call_output", "call_id": one.id, "output": one.result} for one in what
-            ]
-        elif kind == "user":
-            found.append({"role": "user", "content": [{"type": "input_text", "text": what}]})
-        else:
-            text = [{"type": "output_text", "text": what, "annotations": []}]
-            found.append({"type": "message", "role": "assistant", "content": text})
-    return found
+    def called(batch: list[Call]) -> list[Any]:
+        calls = [
+            {"call_id": one.id, "name": "get_order", "arguments": json.dumps(one.arguments)} for one in batch
+        ]
+        thought = {"type": "reasoning", "id": "rs", "summary": []}
+        return [thought, *({"type": "function_call", "id": "fc", **call} for call in calls)]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"type": "function_call_output", "call_id": one.id, "output": one.result} for one in batch]
+
+    def said(role: str, text: str) -> list[Any]:
+        if role == "user":
+            return [{"role": "user", "content": [{"type": "input_text", "text": text}]}]
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        return [{"type": "message", "role": "assistant", "content": content}]
+
+    return told(made, said, called, answered)
 
 
 def responses(made: Made) -> Rendered:
@@ -209,48 +233,40 @@ def responses(made: Made) -> Rendered:
 
 
 def anthropic(made: Made) -> Rendered:
-    found: list[Any] = []
-    for kind, what in made.steps():
-        if kind == "calls":
-            uses = [
-                {"type": "tool_use", "id": one.id, "name": "get_order", "input": one.arguments}
-                for one in what
-            ]
-            found.append({"role": "assistant", "content": [{"type": "thinking", "thinking": "…"}, *uses]})
-        elif kind == "results":
-            results = [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": one.id,
-                    "content": [{"type": "text", "text": one.result}],
-                }
-                for one in what
-            ]
-            found.append({"role": "user", "content": results})
-        else:
-            found.append({"role": kind, "content": [{"type": "text", "text": what}]})
+    def called(batch: list[Call]) -> list[Any]:
+        uses = [
+            {"type": "tool_use", "id": one.id, "name": "get_order", "input": one.arguments} for one in batch
+        ]
+        return [{"role": "assistant", "content": [{"type": "thinking", "thinking": "…"}, *uses]}]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": one.id, "content": [{"type": "text", "text": one.result}]}
+            for one in batch
+        ]}]  # fmt: skip
+
+    def said(role: str, text: str) -> list[Any]:
+        return [{"role": role, "content": [{"type": "text", "text": text}]}]
+
     tools = [{"name": TOOL["name"], "description": "", "input_schema": TOOL["parameters"]}]
-    return [{"model": "m", "max_tokens": 9, "system": made.system, "tools": tools, "messages": found}]
+    messages = told(made, said, called, answered)
+    return [{"model": "m", "max_tokens": 9, "system": made.system, "tools": tools, "messages": messages}]
 
 
 def langchain(made: Made) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [{"type": "system", "content": made.system}]
-    for kind, what in made.steps():
-        if kind == "calls":
-            calls = [
-                {"name": "get_order", "args": one.arguments, "id": one.id, "type": "tool_call"}
-                for one in what
-            ]
-            found.append({"type": "ai", "content": "", "tool_calls": calls, "invalid_tool_calls": []})
-        elif kind == "results":
-            found += [
-                {"type": "tool", "content": one.result, "tool_call_id": one.id, "id": None} for one in what
-            ]
-        else:
-            found.append(
-                {"type": "human" if kind == "user" else "ai", "content": what, "id": f"run-{len(found)}"}
-            )
-    return found
+    def called(batch: list[Call]) -> list[Any]:
+        calls = [
+            {"name": "get_order", "args": one.arguments, "id": one.id, "type": "tool_call"} for one in batch
+        ]
+        return [{"type": "ai", "content": "", "tool_calls": calls, "invalid_tool_calls": []}]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"type": "tool", "content": one.result, "tool_call_id": one.id, "id": None} for one in batch]
+
+    def said(role: str, text: str) -> list[Any]:
+        return [{"type": "human" if role == "user" else "ai", "content": text, "id": f"run-{text}"}]
+
+    return [{"type": "system", "content": made.system}, *told(made, said, called, answered)]
 
 
 def langchain_messages(made: Made) -> Rendered:
@@ -457,22 +473,22 @@ def claude_code(made: Made) -> Rendered:
 
 
 def gemini(made: Made) -> Rendered:
-    found: list[Any] = []
-    for kind, what in made.steps():
-        if kind == "calls":
-            calls = [
-                {"functionCall": {"id": one.id, "name": "get_order", "args": one.arguments}} for one in what
-            ]
-            found.append({"role": "model", "parts": [{"thought": True, "text": "…"}, *calls]})
-        elif kind == "results":
-            parts = [
-                {"functionResponse": {"id": one.id, "name": "get_order", "response": {"result": one.result}}}
-                for one in what
-            ]
-            found.append({"role": "user", "parts": parts})
-        else:
-            found.append({"role": "user" if kind == "user" else "model", "parts": [{"text": what}]})
-    *given, last = found
+    def called(batch: list[Call]) -> list[Any]:
+        parts = [
+            {"functionCall": {"id": one.id, "name": "get_order", "args": one.arguments}} for one in batch
+        ]
+        return [{"role": "model", "parts": [{"thought": True, "text": "…"}, *parts]}]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"role": "user", "parts": [
+            {"functionResponse": {"id": one.id, "name": "get_order", "response": {"result": one.result}}}
+            for one in batch
+        ]}]  # fmt: skip
+
+    def said(role: str, text: str) -> list[Any]:
+        return [{"role": "user" if role == "user" else "model", "parts": [{"text": text}]}]
+
+    *given, last = told(made, said, called, answered)
     schema = {"type": "OBJECT", "properties": {"order_id": {"type": "INTEGER"}, "deep": {}}}
     return [
         {
@@ -485,18 +501,18 @@ def gemini(made: Made) -> Rendered:
 
 
 def sharegpt(made: Made) -> Rendered:
-    found: list[Any] = []
-    for kind, what in made.steps():
-        if kind == "calls":
-            calls = [{"name": "get_order", "arguments": one.arguments} for one in what]
-            found.append(
-                {"from": "function_call", "value": json.dumps(calls if len(calls) > 1 else calls[0])}
-            )
-        elif kind == "results":
-            found += [{"from": "observation", "value": one.result} for one in what]
-        else:
-            found.append({"from": "human" if kind == "user" else "gpt", "value": what})
-    return [{"conversations": found, "system": made.system, "tools": json.dumps([TOOL])}]
+    def called(batch: list[Call]) -> list[Any]:
+        calls = [{"name": "get_order", "arguments": one.arguments} for one in batch]
+        return [{"from": "function_call", "value": json.dumps(calls if len(calls) > 1 else calls[0])}]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"from": "observation", "value": one.result} for one in batch]
+
+    def said(role: str, text: str) -> list[Any]:
+        return [{"from": "human" if role == "user" else "gpt", "value": text}]
+
+    turns = told(made, said, called, answered)
+    return [{"conversations": turns, "system": made.system, "tools": json.dumps([TOOL])}]
 
 
 def hermes(made: Made) -> Rendered:
@@ -516,52 +532,23 @@ def hermes(made: Made) -> Rendered:
 
 
 def inspect(made: Made) -> Rendered:
-    messages = chat(made)
-    for one in messages:
-        if "tool_calls" in one:
-            one["tool_calls"] = [
-                {
-                    "id": call["id"],
-                    "function": "get_order",
-                    "arguments": json.loads(call["function"]["arguments"]),
-                    "type": "function",
-                }
-                for call in one["tool_calls"]
-            ]
-            one["content"] = ""
-    events = [{"event": "sample_init"}, {"event": "model", "tools": [TOOL]}]
     sample = {
         "id": 1,
         "epoch": 1,
         "input": "x",
-        "messages": messages,
+        "messages": [{**unpacked(one, "function"), "content": one["content"] or ""} for one in chat(made)],
         "scores": {"a": float("nan")},
-        "events": events,
+        "events": [{"event": "sample_init"}, {"event": "model", "tools": [TOOL]}],
     }
     return [{"version": 2, "status": "success", "eval": {"task": "t"}, "samples": [sample]}]
 
 
 def tau2(made: Made) -> Rendered:
-    messages: list[Any] = []
-    for one in chat(made, system=False):
-        if one["role"] == "tool":
-            one = {
-                "id": one["tool_call_id"],
-                "role": "tool",
-                "content": one["content"],
-                "requestor": "assistant",
-            }
-        if "tool_calls" in one:
-            one["tool_calls"] = [
-                {
-                    "id": call["id"],
-                    "name": "get_order",
-                    "arguments": json.loads(call["function"]["arguments"]),
-                    "requestor": "assistant",
-                }
-                for call in one["tool_calls"]
-            ]
-        messages.append(one)
+    messages = [unpacked(one, "name", requestor="assistant") for one in chat(made, system=False)]
+    messages = [
+        one | {"id": one.pop("tool_call_id"), "requestor": "assistant"} if one["role"] == "tool" else one
+        for one in messages
+    ]
     own = {"id": "u1", "name": "look_at_phone", "arguments": {}, "requestor": "user"}
     messages[1:1] = [
         {"role": "user", "content": None, "tool_calls": [own]},

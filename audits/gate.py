@@ -184,35 +184,27 @@ def _benchmark(
     progress(f"judging pairs ({paraphrase.named(judges)})")
     judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, *judges, second=second, n=n, seed=seed)
     progress("choosing without reading")
-    blind = shortcuts.audit(build)
+    blind, named = shortcuts.audit(build)
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
     of_training, trained = _against_training(queries, training)
     of_pools, pooled = _against_pools(queries, whole, why_not)
     near = contamination.near_duplicates(queries)
-    equal = sum(pair.equal for pair in near)
-    of_near = check(
-        "contamination.near_duplicates",
-        "Clean rows that ask nearly the same are known: they are fewer independent samples than they seem.",
-        len(queries),
-        [],
-        reason=f"{equal} pairs with equal queries, {len(near) - equal} nearly equal ones are listed",
-    )
-    checks = [*suites, *judged.checks, *blind.checks, *declining.audit(build), *found]
+    checks = [*suites, *judged.checks, named, *declining.audit(build), *found]
     figures = {
         "paraphrase": judged.scores,
         "agreement": judged.agreement,
         "redundant": judged.redundant,
         "evidence": supported,
         "identifiability": _identifiability(scan),
-        "shortcuts": blind.shortcuts,
+        "shortcuts": blind,
         "training_overlaps": tuple(trained[: contamination.LISTED]),
         "pool_overlaps": tuple(pooled[: contamination.LISTED]),
         "near_duplicates": tuple(near[: contamination.LISTED]),
     }
     files = {judgments.NAME: judgments.encode(judged.judgments)}
-    return _Found([*checks, of_training, of_pools, of_near], validated, figures, files)
+    return _Found([*checks, of_training, of_pools], validated, figures, files)
 
 
 def _training(

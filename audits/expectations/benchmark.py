@@ -14,7 +14,7 @@ from ..own_tools import is_own
 from ..report import Check, without
 from ..scan import Scan
 from . import configs as configs_of
-from .columns import Column, beside, contract
+from .columns import beside, contract
 from .configs import Config
 from .gx import run, run_over
 
@@ -37,20 +37,6 @@ def columns_suite(folder: Folder) -> list[Check]:
     shards = ((config, *shard) for config in there for shard in folder.columns(config, "test").items())
     found = (one for config, name, columns in shards for one in beside(f"{config}/{name}", wanted, columns))
     return run_over("benchmark_columns", found)
-
-
-@check("benchmark_columns", "columns")
-def are_the_contracts(one: Column) -> None:
-    """Every sample config has the same columns in the same order, so one reader reads them all."""
-    column, found = one.expected[0], one.found[0]
-    assert column == found, f"column {column}, found_column {found}"
-
-
-@check("benchmark_columns", "columns")
-def have_the_contracts_types(one: Column) -> None:
-    """A column that changes its type breaks every reader of the version before."""
-    kind, found = one.expected[1], one.found[1]
-    assert kind == found, f"type {kind or '(none)'}, found_type {found or '(none)'}"
 
 
 # --- configs ------------------------------------------------------------------------------------------

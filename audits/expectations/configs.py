@@ -29,10 +29,6 @@ class Config(NamedTuple):
     """The clean ids that have a row each, or a skip with a reason."""
     present: AbstractSet[str] = frozenset()
     skips: Mapping[str, str] = MappingProxyType({})
-    worlds: tuple[Mapping[str, int], Mapping[str, object]] = ({}, {})
-    """World → rows, as the files and the report count them."""
-    labels: tuple[Mapping[str, int], Mapping[str, object]] | None = None
-    """The same by label and world."""
 
 
 @check(

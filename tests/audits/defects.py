@@ -709,7 +709,7 @@ def _(folder: Path) -> str:
     return "TD_AB/test-00000-of-00001.parquet.18"
 
 
-@of_folder("a column of another type", "columns.have_the_contracts_types")
+@of_folder("a column of another type", "columns.are_the_contracts")
 def _(folder: Path) -> str:
     def wider(table: pa.Table) -> pa.Table:
         at = table.column_names.index("gold_tool_index")
@@ -769,13 +769,6 @@ def _(folder: Path) -> str:
 
     _report(folder, forget)
     return "same_name_B"
-
-
-@of_folder("a card without a licence", "provenance.licence")
-def _(folder: Path) -> str:
-    card = folder / "README.md"
-    card.write_text(card.read_text().replace("\nlicense:", "\nlicence_of_ours:"))
-    return "README.md"
 
 
 @of_folder("a type without evidence", "evidence.every_type")

@@ -40,28 +40,17 @@ from .rows import NewTool, Pair
 _HERE = Path(__file__).parent
 
 
-class Bound(msgspec.Struct, frozen=True):
-    """From `pairs` judged pairs on, the upper bound of the bad share is at most `share`."""
+MEAN_AT_LEAST = 4.7
 
-    pairs: int
-    share: float
+LOW = 2
+"""A pair that is scored this or less is bad, and there may be none; a canary that is scored more fools."""
 
+WILSON_UPPER_AT_MOST = ((150, 0.025), (45, 0.08))
+"""From so many judged pairs on, the upper bound of the bad share is at most so much. Fewer pairs can keep no
+bound: the other two rules decide."""
 
-class Thresholds(msgspec.Struct, frozen=True):
-    """`thresholds.json`: what the audit asks for."""
-
-    mean_at_least: float
-    low: int
-    """A pair that is scored this or less is bad; there may be none."""
-    wilson_upper_at_most: tuple[Bound, ...]
-    """Widest first. Fewer pairs than the last asks for can keep no bound: the other two rules decide."""
-    canary_at_most: int
-    canaries_per_type: int
-    lowest_listed: int
-
-    def limit(self, pairs: int) -> float | None:
-        """What the upper bound may be at this number of pairs."""
-        return next((bound.share for bound in self.wilson_upper_at_most if pairs >= bound.pairs), None)
+CANARIES_PER_TYPE = 4
+LOWEST_LISTED = 5
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -73,12 +62,6 @@ class Result(msgspec.Struct, frozen=True):
     redundant: RedundantScore
     judgments: tuple[Line, ...]
     """Every judgment that it rests on, canaries included."""
-
-
-@cache
-def thresholds() -> Thresholds:
-    """The limits of `thresholds.json`, which the release gate applies."""
-    return msgspec.json.decode((_HERE / "thresholds.json").read_bytes(), type=Thresholds)
 
 
 @cache
@@ -100,8 +83,7 @@ def audit(
     `pairs` and `new_tools` map to the first row that holds each. `n` pairs per type are drawn with `seed`
     (all with None): they are reported beside all of them, and are what the second judge scores.
     """
-    limits = thresholds()
-    asked = _Asked(judges, limits)
+    asked = _Asked(judges)
     checks: list[Check] = []
     scores: list[TypeScore] = []
     agreement: list[Agreement] = []
@@ -109,7 +91,7 @@ def audit(
     codes = [code for code in codes_of(REWRITES) if code in there or taxonomy.get(code).status == "core"]
     for code in codes:
         population = [pair for pair in pairs if pair.kind == code]
-        fakes = canary_pairs(population, SEED, limits.canaries_per_type)
+        fakes = canary_pairs(population, SEED, CANARIES_PER_TYPE)
         verdicts = asked.about(code, population, fakes, pairs)
         drawn = draw(population, n, seed, code)
         scopes = [("sample", drawn)] if len(drawn) < len(population) else []
@@ -119,11 +101,11 @@ def audit(
             for scope, chosen in scopes
         ]
         scores += of_type
-        checks.append(_verdict(code, of_type, verdicts, pairs, limits))
+        checks.append(_verdict(code, of_type, verdicts, pairs))
         if second is not None:
             agreement += _agreement(code, named(judges), second, drawn, verdicts)
     tools = list(new_tools)
-    fake_tools = canary_tools(tools, SEED, limits.canaries_per_type)
+    fake_tools = canary_tools(tools, SEED, CANARIES_PER_TYPE)
     answers = asked.about("redundant", tools, fake_tools, new_tools)
     redundant, redundant_check = _redundant(new_tools, answers)
     checks.append(redundant_check)
@@ -153,8 +135,8 @@ _I = TypeVar("_I", Pair, NewTool)
 class _Asked:
     """Asks the judges in turn, canaries among each one's texts, and keeps what they said."""
 
-    def __init__(self, judges: Sequence[Judge], limits: Thresholds) -> None:
-        self._judges, self._limits = judges, limits
+    def __init__(self, judges: Sequence[Judge]) -> None:
+        self._judges = judges
         self.lines: list[Line] = []
         self.fooled: list[Failure] = []
         self.planted: Counter[str] = Counter()
@@ -186,7 +168,7 @@ class _Asked:
         found = [answers[at] for at in range(len(both))]
         of_fakes = found[len(left) :]
         self.planted[judge.name] += len(fakes)
-        self.fooled += fooled(kind, judge, fakes, of_fakes, self._limits.canary_at_most)
+        self.fooled += fooled(kind, judge, fakes, of_fakes, LOW)
         for fake, said in zip(fakes, of_fakes, strict=True):
             if isinstance(said, Judgment):
                 self.lines.append(line(fake, said, kind, canary=True))
@@ -221,12 +203,11 @@ def _score(
     rows: dict[Pair, str],
     population: int,
 ) -> TypeScore:
-    limits = thresholds()
     judged = [(pair, found) for pair in chosen if isinstance(found := verdicts[pair], Judgment)]
     values = [found.value for _, found in judged]
-    bad = sum(value <= limits.low for value in values)
+    bad = sum(value <= LOW for value in values)
     n = len(values)
-    worst = sorted(judged, key=lambda item: item[1].value)[: limits.lowest_listed]
+    worst = sorted(judged, key=lambda item: item[1].value)[:LOWEST_LISTED]
     return TypeScore(
         type_code=code,
         judge="+".join(sorted({found.judge for _, found in judged})) or judge,
@@ -240,7 +221,7 @@ def _score(
         std=round(statistics.pstdev(values), 4) if values else None,
         share_low=round(bad / n, 6) if n else None,
         upper=round(wilson_upper(bad, n), 6) if n else None,
-        limit=limits.limit(n),
+        limit=next((share for pairs, share in WILSON_UPPER_AT_MOST if n >= pairs), None),
         paper=paper().get(code),
         lowest=tuple(
             LowPair(
@@ -261,13 +242,12 @@ def _verdict(
     scores: Sequence[TypeScore],
     verdicts: dict[Pair, Verdict],
     rows: dict[Pair, str],
-    limits: Thresholds,
 ) -> Check:
     """Every pair judged, none bad, the mean high, and the bound kept."""
     failures: list[Failure] = []
     for score in scores:
-        if score.mean is not None and score.mean < limits.mean_at_least:
-            said, asked = numbers.number(score.mean), numbers.number(limits.mean_at_least, 1)
+        if score.mean is not None and score.mean < MEAN_AT_LEAST:
+            said, asked = numbers.number(score.mean), numbers.number(MEAN_AT_LEAST, 1)
             failures.append(Failure(code, f"mean {said} over {score.n} pairs, at least {asked} is asked"))
         if score.upper is not None and score.limit is not None and score.upper > score.limit:
             said, asked = numbers.percent(score.upper), numbers.percent(score.limit)
@@ -275,7 +255,7 @@ def _verdict(
     for pair, found in verdicts.items():
         if isinstance(found, Unjudged):
             failures.append(Failure(rows[pair], found.why))
-        elif found.value <= limits.low:
+        elif found.value <= LOW:
             failures.append(Failure(rows[pair], f"scored {found.value}: {found.reason}"))
     return check(
         f"paraphrase.{code}",

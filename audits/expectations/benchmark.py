@@ -47,7 +47,7 @@ def configs_suite(scan: Scan) -> list[Check]:
     folder, report = scan.folder, scan.folder.report
     there = set(folder.configs())
     profile, own = str(report.get("profile")), is_own(folder)
-    exact, floor = pinned(profile), papers_floor() if profile == "paper" else {}
+    exact = pinned(profile)
     # All clean rows; per type those from the paper's sources, of which the types' counts speak.
     five = {source.name for source in sources.sources() if source.paper}
     columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
@@ -77,16 +77,12 @@ def configs_suite(scan: Scan) -> list[Check]:
                 # Nobody states how many rows a type has that a generator may write.
                 built=None if config in further else papers[config],
                 stated=exact.get(config),
-                floor=floor.get(config),
                 reported=reported.get(config, 0),
             )
         found.append(one)
     checks = run_over("benchmark_configs", found)
-    if not exact:
-        reason = f"no counts are known beforehand for profile {profile!r}"
-        return without(checks, "configs.rows_as_pinned", reason)
-    reason, allowed = f"the paper has no profile {profile!r}", "the paper's counts are those of profile paper"
-    return checks if floor else without(checks, "configs.rows_at_least_the_papers", reason, allowed)
+    reason = f"no counts are known beforehand for profile {profile!r}"
+    return checks if exact else without(checks, "configs.rows_as_pinned", reason)
 
 
 def pinned(profile: str) -> dict[str, int]:
@@ -98,15 +94,6 @@ def pinned(profile: str) -> dict[str, int]:
     return {
         taxonomy.CLEAN: sum(found for found in clean if found is not None),
         **{code: found for code, found in rows.items() if found is not None},
-    }
-
-
-def papers_floor() -> dict[str, int]:
-    """Config → rows that profile `paper` has at least: the paper's, less those with nothing to rewrite."""
-    core = ((kind.code, kind.paper_rows, kind.paper_unchanged) for kind in taxonomy.types())
-    return {
-        taxonomy.CLEAN: pinned("paper")[taxonomy.CLEAN],
-        **{code: rows - unchanged for code, rows, unchanged in core if rows is not None},
     }
 
 

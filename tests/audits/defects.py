@@ -204,21 +204,6 @@ def _(row: Row) -> None:
     row["gold_tool_index"] = other
 
 
-@of_rows("a query of another sample", "clean", "rows.plain_columns_agree")
-def _(pick: Picker) -> str:
-    row, other = pick(), pick()
-    row["query"] = other["query"]
-    return str(row["id"])
-
-
-of_row(
-    "a gold call with another value",
-    "transient_timeout",
-    "rows.plain_columns_agree",
-    lambda r: "'" in r["gold_call"],
-)(lambda row: row.update(gold_call=row["gold_call"].replace("'", "'x", 1)))
-
-
 # --- rewritten texts -----------------------------------------------------------------------------------
 
 
@@ -632,11 +617,6 @@ of_row("a text by nobody", "redundant", "rows.generator_is_named")(lambda row: r
 
 of_row("a seed of another build", "transient_schema_drift", "rows.seed_is_the_builds")(
     lambda row: row.update(seed=12345)
-)
-
-
-of_row("JSON with blanks", "transient_malformed_response", "rows.json_is_canonical")(
-    lambda row: row.update(tools=json.dumps(row["tools"], ensure_ascii=False))
 )
 
 

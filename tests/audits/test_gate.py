@@ -170,8 +170,6 @@ def test_what_calls_itself_the_papers_profile_has_its_rows_and_its_sources(
     build = Folder(folder)
     assert build.report["profile"] == "paper"
     found = {one.id: one for one in configs_suite(Scan(build, processes=1))}
-    floor = found["configs.rows_at_least_the_papers"]
-    assert floor.status == "failed" and floor.failed == 23
     assert found["configs.rows_as_pinned"].status == "failed"
 
 

@@ -86,7 +86,6 @@ ELSEWHERE = {
     "rows.chinese_dates_are_as_people_type_them": "tests/builders/perturb/test_language.py",
     "contamination.training": "test_contamination.py",
     "contamination.pools": "test_contamination.py",
-    "configs.rows_at_least_the_papers": "test_gate.py",
     "texts.tool_description_length": "test_gate.py",
     "shortcuts.declining_needs_reading": "test_declining.py; of builds with the pack abstention",
     "secrets.files": "test_secrets.py",

@@ -84,7 +84,6 @@ ELSEWHERE = {
     "paraphrase.paraphrase_parameter_description": "test_paraphrase.py",
     "rows.no_sentence_form_stands_six_times": "tests/builders/perturb/test_context.py",
     "rows.chinese_dates_are_as_people_type_them": "tests/builders/perturb/test_language.py",
-    "contamination.training": "test_contamination.py",
     "contamination.pools": "test_contamination.py",
     "texts.tool_description_length": "test_gate.py",
     "shortcuts.declining_needs_reading": "test_declining.py; of builds with the pack abstention",

@@ -176,7 +176,6 @@ def _benchmark(
             *benchmark.configs_suite(scan),
             *benchmark.rows_suite(scan),
             *benchmark.texts_suite(scan),
-            *benchmark.tables_suite(build),
         ]
     progress(f"judging pairs ({paraphrase.named(judges)})")
     judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, *judges, second=second, n=n, seed=seed)

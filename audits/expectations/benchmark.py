@@ -1,13 +1,11 @@
 """The suites of a benchmark build: columns, configs, tables, rows, rewritten texts."""
 
 from collections import Counter
-from typing import Any, NamedTuple
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.builders.configs import PublishedType, published
-from robustbench_tc.schema import PublishedSample, dumps, loads
+from robustbench_tc.schema import PublishedSample
 
-from ..checks import DoesNotApply, check, native, rules
+from ..checks import native, rules
 from ..folder import TABLES, Folder
 from ..invariants.base import is_for
 from ..own_tools import is_own
@@ -19,12 +17,6 @@ from .configs import Config
 from .gx import run, run_over
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
-
-TABLE_COLUMNS = {
-    "taxonomy": set(PublishedType.__struct_fields__),
-    "evidence": {"type_code", "repo", "number", "url", "claim", "verdict", "role", "note", "checked_on"},
-    "known_issues": {"source", "file", "record", "clean_id", "reason", "detail", "status"},
-}
 
 
 # --- columns ------------------------------------------------------------------------------------------
@@ -95,61 +87,6 @@ def pinned(profile: str) -> dict[str, int]:
         taxonomy.CLEAN: sum(found for found in clean if found is not None),
         **{code: found for code, found in rows.items() if found is not None},
     }
-
-
-# --- tables -------------------------------------------------------------------------------------------
-
-
-class Published(NamedTuple):
-    """One of the tables beside the rows."""
-
-    id: str
-    columns: set[str]
-    rows: list[dict[str, Any]]
-    types: dict[str, taxonomy.PerturbationType]
-
-
-def tables_suite(folder: Folder) -> list[Check]:
-    """The three tables: their columns, and the taxonomy as this package has it."""
-    stated = [kind.code for kind in taxonomy.types("all")]
-    built = list(folder.report.get("types") or ())
-    types = {kind.code: kind for kind in taxonomy.among((*stated, *built))}
-    there = folder.configs()
-    shards = {table: folder.columns(table, "test").values() for table in TABLES if table in there}
-    return run_over(
-        "benchmark_tables",
-        [
-            Published(
-                table,
-                {name for shard in shards.get(table, ()) for name, _ in shard},
-                list(folder.rows(table)) if table in there else [],
-                types,
-            )
-            for table in TABLES
-            # Own cases: nothing was left out, and an empty table could not be loaded.
-            if table in there or table != "known_issues" or not is_own(folder)
-        ],
-    )
-
-
-@check("benchmark_tables", "tables")
-def columns(one: Published) -> None:
-    """The tables explain the rows: each has the columns that say how."""
-    missing = TABLE_COLUMNS[one.id] - one.columns
-    assert not missing, f"columns {', '.join(sorted(missing))} are missing"
-
-
-@check("benchmark_tables", "tables")
-def taxonomy_(one: Published) -> None:
-    """The published taxonomy is the one that rows and reports are made with."""
-    if one.id != "taxonomy":
-        raise DoesNotApply
-    found = Counter(str(row.get("code")) for row in one.rows)
-    assert found == Counter(one.types.keys()), "its codes are not the package's"
-    for row in one.rows:
-        mine = loads(dumps(published(one.types[row["code"]])))
-        same = all(row.get(name) == value for name, value in mine.items())
-        assert same, f"{row['code']} is described otherwise"
 
 
 # --- rows ---------------------------------------------------------------------------------------------

@@ -759,15 +759,3 @@ def _(folder: Path) -> str:
         lambda t: t.filter(pa.array([c != "redundant" for c in t["type_code"].to_pylist()])),
     )
     return "redundant"
-
-
-@of_folder("a taxonomy of its own", "tables.taxonomy")
-def _(folder: Path) -> str:
-    _table(folder, "taxonomy", lambda t: t.slice(1))
-    return "taxonomy"
-
-
-@of_folder("a table without its reasons", "tables.columns")
-def _(folder: Path) -> str:
-    _table(folder, "known_issues", lambda t: t.drop_columns(["reason"]))
-    return "known_issues"

@@ -21,7 +21,6 @@ from robustbench_tc.seeding import rng
 
 from .agreement import quadratic_kappa, wilson_upper
 from .canaries import SEED, canary_check, canary_pairs, canary_tools, fooled
-from .hygiene.redact import redact
 from .invariants.base import REWRITES, codes_of
 from .judge import Item, Judge, Judgment, Unjudged, Verdict
 from .judgments import Line, Stored, line
@@ -29,7 +28,6 @@ from .report import (
     Agreement,
     Check,
     Failure,
-    LowPair,
     RedundantScore,
     TypeScore,
     check,
@@ -50,7 +48,6 @@ WILSON_UPPER_AT_MOST = ((150, 0.025), (45, 0.08))
 bound: the other two rules decide."""
 
 CANARIES_PER_TYPE = 4
-LOWEST_LISTED = 5
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -97,8 +94,7 @@ def audit(
         scopes = [("sample", drawn)] if len(drawn) < len(population) else []
         scopes.append(("all", population))
         of_type = [
-            _score(code, named(judges), scope, chosen, verdicts, pairs, len(population))
-            for scope, chosen in scopes
+            _score(code, named(judges), scope, chosen, verdicts, len(population)) for scope, chosen in scopes
         ]
         scores += of_type
         checks.append(_verdict(code, of_type, verdicts, pairs))
@@ -200,22 +196,20 @@ def _score(
     scope: str,
     chosen: Sequence[Pair],
     verdicts: dict[Pair, Verdict],
-    rows: dict[Pair, str],
     population: int,
 ) -> TypeScore:
-    judged = [(pair, found) for pair in chosen if isinstance(found := verdicts[pair], Judgment)]
-    values = [found.value for _, found in judged]
+    judged = [found for pair in chosen if isinstance(found := verdicts[pair], Judgment)]
+    values = [found.value for found in judged]
     bad = sum(value <= LOW for value in values)
     n = len(values)
-    worst = sorted(judged, key=lambda item: item[1].value)[:LOWEST_LISTED]
     return TypeScore(
         type_code=code,
-        judge="+".join(sorted({found.judge for _, found in judged})) or judge,
+        judge="+".join(sorted({found.judge for found in judged})) or judge,
         scope=scope,  # type: ignore[arg-type]
         population=population,
         n=n,
         unjudged=len(chosen) - n,
-        pinned=sum(found.pinned for _, found in judged),
+        pinned=sum(found.pinned for found in judged),
         mean=round(statistics.fmean(values), 4) if values else None,
         median=float(statistics.median(values)) if values else None,
         std=round(statistics.pstdev(values), 4) if values else None,
@@ -223,17 +217,6 @@ def _score(
         upper=round(wilson_upper(bad, n), 6) if n else None,
         limit=next((share for pairs, share in WILSON_UPPER_AT_MOST if n >= pairs), None),
         paper=paper().get(code),
-        lowest=tuple(
-            LowPair(
-                row=rows[pair],
-                score=found.value,
-                reason=redact(found.reason),
-                judge=found.judge,
-                before=pair.before,
-                after=pair.after,
-            )
-            for pair, found in worst
-        ),
     )
 
 

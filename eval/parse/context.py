@@ -194,14 +194,18 @@ class ParseContext:
         return end
 
 
+def end_of(pattern: re.Pattern[str], text: str, at: int, stop: int | None = None) -> int:
+    """Where that ends which a pattern matches at a place: the place itself where it matches nothing."""
+    match = pattern.match(text, at, len(text) if stop is None else stop)
+    return at if match is None else match.end()
+
+
 _FENCE = re.compile(r"`{1,3}(?:[A-Za-z_+-]{1,20}(?=\s))?\s*+")
 
 
 def unfenced(text: str) -> str:
     """The text without back-ticks around it, a language word behind the first fence included."""
-    if text.startswith("`") and (fence := _FENCE.match(text)):
-        text = text[fence.end() :]
-    return text.strip("`\n\r\t ")
+    return text[end_of(_FENCE, text, 0) :].strip("`\n\r\t ")
 
 
 def bare_name(text: str) -> str:

@@ -8,7 +8,7 @@ import re
 from robustbench_tc.schema import Call
 
 from .blocks import read_block
-from .context import TOOL_NAME, ParseContext
+from .context import TOOL_NAME, ParseContext, end_of
 from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body, read_children
 from .found import Finding, Found
 from .payload import read_payload
@@ -95,8 +95,7 @@ def read_marked(text: str, context: ParseContext) -> list[Found]:
         read = _read(text, match, context)
         if read is not None:
             context.spend(_UNITS_PER_CALL)
-            behind = _CLOSERS.match(text, read.end)
-            position = max(behind.end() if behind else read.end, position)
+            position = max(end_of(_CLOSERS, text, read.end), position)
             found.append(read._replace(end=position))
     return found
 
@@ -209,7 +208,7 @@ def _function_equals(text: str, start: int, at: int, tag: str, context: ParseCon
         return None
     name = match["name"]
     body = read_body(text, match.end(), tag, name, context, entities=False)
-    if body is None or (body.is_text and body.raw is not None and not context.may_name(name)):
+    if body is None:
         return None
     finding = Finding(Call(name, body.parameters), raw=body.raw)
     is_json = text[match.end() : match.end() + 16].lstrip().startswith(("{", "```"))

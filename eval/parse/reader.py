@@ -12,11 +12,12 @@ from .context import MAX_CHARS, ParseContext
 from .formats import BARE, LABELLED, MARKED, order_of
 from .found import Finding, Found
 from .json_calls import native, raw_texts, without_schema
-from .json_values import clean, clean_text
 from .marked import read_marked, without_namespaces
 from .names import is_no_name
+from .react import react
 from .segments import Segment, split, without_thought_tags
 from .short import short_form
+from .stored import clean, clean_text
 
 READER_VERSION = "5"
 """Raised with every change that may read a reply otherwise: verdicts say which reader made them."""
@@ -112,13 +113,10 @@ class _Reading:
         self.flags: list[str] = []
         self.thought = "\n".join(text[one.start : one.end] for one in segments if one.kind == "reasoning")
         pieces = [text[one.start : one.end] for one in segments if one.kind == "final"]
-        self.answer = self._bounded(_prepared("\n".join(pieces), context))
-
-    def _bounded(self, answer: str) -> str:
-        if len(answer) <= MAX_CHARS:
-            return answer
-        self.flags.append("truncated")
-        return answer[: MAX_CHARS // 2] + "\n" + answer[-MAX_CHARS // 2 :]
+        answer = _prepared("\n".join(pieces), context)
+        self.answer = _bounded(answer)
+        if self.answer != answer:
+            self.flags.append("truncated")
 
     def read(self, reasoning: str | None) -> Parsed:
         found, step, tried = self._calls()
@@ -148,19 +146,18 @@ class _Reading:
         )
         spoken: list[Found] = []
         for step in order:
-            if step == MARKED or step in LABELLED:
+            if step not in BARE:
                 tried.append(step)
-                here = [one for one in marked if (one.code in LABELLED) == (step in LABELLED)]
-                here = [one for one in here if step == MARKED or one.code == step]
+                here = [one for one in marked if (one.code if one.code in LABELLED else MARKED) == step]
+                if here and acts.beside_refusal(self.answer, marked):
+                    self.flags.append("call_beside_refusal")
                 if here:
-                    if acts.beside_refusal(self.answer, marked):
-                        self.flags.append("call_beside_refusal")
                     return here, step, tried
                 continue
-            code, need, reader = BARE[step]
+            need, reader = BARE[step]
             if need not in bare:
                 continue
-            tried.append(code)
+            tried.append(step)
             here = _apart(_admitted(reader(bare, context), context), spoken)
             made, quoted = acts.made(bare, here, marked)
             spoken += quoted
@@ -191,14 +188,18 @@ def _prepared(answer: str, context: ParseContext) -> str:
     return answer if answer.isascii() else clean_text(answer)
 
 
+def _bounded(text: str) -> str:
+    """The first and the last part of a long text."""
+    return text if len(text) <= MAX_CHARS else text[: MAX_CHARS // 2] + "\n" + text[-MAX_CHARS // 2 :]
+
+
 def _marked(answer: str, context: ParseContext) -> list[Found]:
     """Every marked call, those inside another one's arguments left out."""
     found = read_marked(answer, context)
-    lower = answer.lower() if "ction" in answer.lower() else ""
-    if "action" in lower:
-        found += LABELLED["R1"](answer, context)
-        if "actioncode" in lower:
-            found += LABELLED["R2"](answer, context)
+    lower = answer.lower()
+    for code, word in zip(LABELLED, ("action", "actioncode"), strict=True):
+        if word in lower:
+            found += react(answer, context, code)
     return _outermost(found)
 
 
@@ -275,18 +276,16 @@ def _has_call(thought: str, context: ParseContext) -> bool:
     thought = turns.without_end_markers(without_thought_tags(without_namespaces(thought)))
     if thought.lstrip().startswith("analysis"):
         thought = thought.lstrip().removeprefix("analysis")
-    if len(thought) > MAX_CHARS:
-        thought = thought[: MAX_CHARS // 2] + "\n" + thought[-MAX_CHARS // 2 :]
+    thought = _bounded(thought)
     if _admitted(_marked(thought, inner), inner):
         return True
-    for _, need, reader in BARE.values():
-        if need in thought and any(
-            inner.may_name(finding.call.name)
-            for one in _admitted(reader(thought, inner), inner)
-            for finding in one.findings
-        ):
-            return True
-    return False
+    return any(
+        inner.may_name(finding.call.name)
+        for need, reader in BARE.values()
+        if need in thought
+        for one in _admitted(reader(thought, inner), inner)
+        for finding in one.findings
+    )
 
 
 def _parsed(

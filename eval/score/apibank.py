@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from robustbench_tc.schema import ANY, Call, GoldenAnswer, Json, Tool
 
 from .result import RIGHT, Score, best, wrong
-from .values import decimal, decoded, folded, is_number, is_text_of, may_be_left_out
+from .values import decimal, decoded, folded, is_number, is_text_of, json_type, may_be_left_out
 
 _WORDS = {"true": True, "false": False}
 
@@ -46,7 +46,7 @@ def _mismatch(call: Call, golden: Call, tools: Sequence[Tool]) -> str | None:
 
 def equal(value: Json, golden: Json, declared: dict[str, Json]) -> bool:
     """Equality under the declared type; without one, under the type of the golden value."""
-    match declared.get("type") or _kind(golden):
+    match declared.get("type") or json_type(golden):
         case "integer":
             return _numbers_equal(value, golden, integral=True)
         case "number":
@@ -70,24 +70,6 @@ def equal(value: Json, golden: Json, declared: dict[str, Json]) -> bool:
         )
         or (isinstance(golden, str) and isinstance(decoded(golden), dict) and _objects_equal(value, golden))
     )
-
-
-def _kind(golden: Json) -> str:
-    """The type that a golden value suggests."""
-    match golden:
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case None:
-            return "null"
-    return "string"
 
 
 def _numbers_equal(value: Json, golden: Json, *, integral: bool) -> bool:

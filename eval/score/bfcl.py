@@ -63,10 +63,7 @@ def _in_any_order(calls: Sequence[Call], golden: GoldenAnswer, tools: Sequence[T
 
 
 def _named(name: str, tools: Sequence[Tool]) -> Tool | None:
-    for tool in tools:
-        if tool.name == name:
-            return tool
-    return None
+    return next((tool for tool in tools if tool.name == name), None)
 
 
 def _mismatch(call: Call, golden: dict[str, list[Json]], tool: Tool) -> str | None:
@@ -142,10 +139,8 @@ def _plain(text: str) -> str:
 
 
 def _is_among(value: str, accepted: list[Json]) -> bool:
-    if value in accepted:
-        return True
     plain = _plain(value)
-    return any(type(item) is str and _plain(item) == plain for item in accepted)
+    return value in accepted or any(type(item) is str and _plain(item) == plain for item in accepted)
 
 
 def _items_fit(value: list[Json], accepted: list[Json], declared: type) -> bool:
@@ -175,17 +170,15 @@ def _list_fits(value: list[Json], accepted: list[Json]) -> bool:
 
 
 def _object_fits(value: Json, accepted: Sequence[Json]) -> bool:
-    if type(value) is not dict:
-        return False
-    for answer in accepted:
-        if type(answer) is not dict:
-            continue
-        if all(
+    return type(value) is dict and any(
+        all(
             key in answer and _normal(item) in [_normal(option) for option in _options(answer[key])]
             for key, item in value.items()
-        ) and all(key in value or OMIT in _options(options) for key, options in answer.items()):
-            return True
-    return False
+        )
+        and all(key in value or OMIT in _options(options) for key, options in answer.items())
+        for answer in accepted
+        if type(answer) is dict
+    )
 
 
 def _options(found: Json) -> list[Json]:

@@ -6,6 +6,7 @@ whatever it makes the readers try.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from robustbench_tc.schema import Json, Tool
 
@@ -54,8 +55,6 @@ class ParseContext:
     with the parameters of its first entry.
     """
 
-    __slots__ = ("_declared", "cut", "flags", "left", "name_back", "source", "tools")
-
     def __init__(
         self,
         source: str,
@@ -70,16 +69,11 @@ class ParseContext:
         self.left = ALLOWANCE
         self.flags: list[str] = []
         self.name_back = name_back
-        self._declared: Declared | None = None
 
-    @property
+    @cached_property
     def declared(self) -> Declared:
         """Tool name → its declared parameters; of several tools with one name the first."""
-        if self._declared is None:
-            self._declared = {}
-            for tool in self.tools:
-                self._declared.setdefault(tool.name, tool.properties)
-        return self._declared
+        return {tool.name: tool.properties for tool in reversed(self.tools)}
 
     def resolve(self, name: str) -> str | None:
         """The registry's tool that a written name means, or None.

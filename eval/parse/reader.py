@@ -88,7 +88,7 @@ def parse(
             return Parsed(tuple(calls), code, (), parts, (code,))
     context = ParseContext(source, tools, name_back, cut=finish_reason == "length")
     if tool_calls and (findings := native(tool_calls, context)):
-        found = _parsed(findings, "fc", tuple(context.flags), (), (), context, is_clean=True)
+        found = _parsed(findings, "fc", (), [], context)
         if text and text.strip(_EDGES):
             beside = parse(text, source=source, tools=tools, opens_thought=opens_thought, name_back=name_back)
             if beside.calls and beside.calls != found.calls:
@@ -98,82 +98,63 @@ def parse(
         flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
         return Parsed((), None, ("empty_text", *flags))
     segments = tuple(split(text, context, _end_of_thought(context), opens_thought=opens_thought))
-    return _Reading(text, segments, order, context).read(reasoning)
+    thought = "\n".join(text[one.start : one.end] for one in segments if one.kind == "reasoning")
+    whole = _prepared(
+        "\n".join(text[one.start : one.end] for one in segments if one.kind == "final"), context
+    )
+    answer = _bounded(whole)
+    if answer != whole:
+        context.flag("truncated")
+    passages, tried = _calls(answer, order, context)
+    findings = [finding for one in passages for finding in one.findings]
+    if any(one and _has_call(one, context) for one in (thought, reasoning)):
+        context.flag("call_in_thought")
+    if not answer and not thought:
+        context.flag("empty_text")
+    if context.left < 0:
+        context.flag("truncated")
+    if not findings and not context.flags and _is_unread(answer, context):
+        context.flag("unread_shape")
+    return _parsed(findings, passages[0].code if passages else None, segments, tried, context)
 
 
-class _Reading:
-    """One pass over a reply that is not one of the usual short forms."""
-
-    def __init__(
-        self, text: str, segments: tuple[Segment, ...], order: tuple[str, ...], context: ParseContext
-    ) -> None:
-        self.segments = segments
-        self.order = order
-        self.context = context
-        self.flags: list[str] = []
-        self.thought = "\n".join(text[one.start : one.end] for one in segments if one.kind == "reasoning")
-        pieces = [text[one.start : one.end] for one in segments if one.kind == "final"]
-        answer = _prepared("\n".join(pieces), context)
-        self.answer = _bounded(answer)
-        if self.answer != answer:
-            self.flags.append("truncated")
-
-    def read(self, reasoning: str | None) -> Parsed:
-        found, step, tried = self._calls()
-        findings = [finding for one in found for finding in one.findings]
-        for thought in (self.thought, reasoning):
-            if thought and "call_in_thought" not in self.flags and _has_call(thought, self.context):
-                self.flags.append("call_in_thought")
-        if not self.answer and not self.thought:
-            self.flags.append("empty_text")
-        if self.context.left < 0 and "truncated" not in self.flags:
-            self.flags.append("truncated")
-        if not findings and not self.flags and self._is_unread():
-            self.flags.append("unread_shape")
-        code = found[0].code if found else step
-        return _parsed(findings, code, tuple(self.flags), self.segments, tuple(tried), self.context)
-
-    def _calls(self) -> tuple[list[Found], str | None, list[str]]:
-        """The passages of the first step that finds calls, and the steps tried."""
-        context = self.context
-        tried: list[str] = []
-        if not self.answer:
-            return [], None, tried
-        marked = _admitted(_marked(self.answer, context), context)
-        bare = _blanked(self.answer, marked)
-        order = (
-            sorted(self.order, key=lambda step: step != "J") if _JSON_FIRST.match(self.answer) else self.order
-        )
-        spoken: list[Found] = []
-        for step in order:
-            if step not in BARE:
-                tried.append(step)
-                here = [one for one in marked if (one.code if one.code in LABELLED else MARKED) == step]
-                if here and acts.beside_refusal(self.answer, marked):
-                    self.flags.append("call_beside_refusal")
-                if here:
-                    return here, step, tried
-                continue
-            need, reader = BARE[step]
-            if need not in bare:
-                continue
+def _calls(answer: str, order: tuple[str, ...], context: ParseContext) -> tuple[list[Found], list[str]]:
+    """The passages of the first step that finds calls, and the steps tried."""
+    tried: list[str] = []
+    if not answer:
+        return [], tried
+    marked = _admitted(_marked(answer, context), context)
+    bare = _blanked(answer, marked)
+    if _JSON_FIRST.match(answer):
+        order = tuple(sorted(order, key=lambda step: step != "J"))
+    spoken: list[Found] = []
+    for step in order:
+        if step not in BARE:
             tried.append(step)
-            here = _apart(_admitted(reader(bare, context), context), spoken)
-            made, quoted = acts.made(bare, here, marked)
-            spoken += quoted
-            if spoken and "quoted_call" not in self.flags:
-                self.flags.append("quoted_call")
-            if made:
-                return made, step, tried
-        return [], None, tried
+            here = [one for one in marked if (one.code if one.code in LABELLED else MARKED) == step]
+            if here and acts.beside_refusal(answer, marked):
+                context.flag("call_beside_refusal")
+            if here:
+                return here, tried
+            continue
+        need, reader = BARE[step]
+        if need not in bare:
+            continue
+        tried.append(step)
+        here = _apart(_admitted(reader(bare, context), context), spoken)
+        made, quoted = acts.made(bare, here, marked)
+        spoken += quoted
+        if spoken:
+            context.flag("quoted_call")
+        if made:
+            return made, tried
+    return [], tried
 
-    def _is_unread(self) -> bool:
-        answer = self.answer
-        if _LOOKS_LIKE_A_CALL.search(answer):
-            return True
-        return any(
-            f"{tool.name}{sign}" in answer for tool in self.context.tools for sign in ("(", "{", " {", ": {")
-        )
+
+def _is_unread(answer: str, context: ParseContext) -> bool:
+    if _LOOKS_LIKE_A_CALL.search(answer):
+        return True
+    return any(f"{tool.name}{sign}" in answer for tool in context.tools for sign in ("(", "{", " {", ": {"))
 
 
 def _prepared(answer: str, context: ParseContext) -> str:
@@ -291,31 +272,21 @@ def _has_call(thought: str, context: ParseContext) -> bool:
 def _parsed(
     findings: Sequence[Finding],
     code: str | None,
-    flags: tuple[str, ...],
     segments: tuple[Segment, ...],
-    tried: tuple[str, ...],
+    tried: list[str],
     context: ParseContext,
-    *,
-    is_clean: bool = False,
 ) -> Parsed:
     raw = raw_texts(findings)
     calls = []
     for finding in findings:
-        name = finding.call.name
-        written = name if code == "fc" or context.knows(name) else context.written(name)
-        parameters = finding.call.parameters
-        if not is_clean:
+        call = finding.call
+        if code != "fc":
             try:
-                written, parameters = clean_text(written), clean(parameters)
+                call = Call(clean_text(context.written(call.name)), clean(call.parameters))
             except ValueError:  # what no file can hold, such as a value nested too deep
-                flags = (*flags, "unread_shape") if "unread_shape" not in flags else flags
+                context.flag("unread_shape")
                 continue
-        calls.append(Call(written, parameters))
-    return Parsed(
-        tuple(calls),
-        code if calls else None,
-        (*flags, "bad_arguments") if raw else flags,
-        segments,
-        tried,
-        raw,
-    )
+        calls.append(call)
+    if raw:
+        context.flag("bad_arguments")
+    return Parsed(tuple(calls), code if calls else None, tuple(context.flags), segments, tuple(tried), raw)

@@ -268,7 +268,8 @@ def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: boo
 def arguments_of(value: Json, context: ParseContext) -> tuple[dict[str, Json], str | None]:
     """The parameters that a value stands for, and the raw text where it stands for none.
 
-    An object, or the text of one in any spelling that is read (once more inside a text or a list, too).
+    An object, the text of one in any spelling that is read (once more inside a text or a list, too), or a list of
+    name and value pairs.
     """
     found = value
     for _ in range(_MAX_WRAPPINGS):
@@ -276,6 +277,8 @@ def arguments_of(value: Json, context: ParseContext) -> tuple[dict[str, Json], s
             return found, None
         if isinstance(found, str):
             found = _value_of(found, context)
+        elif isinstance(found, list) and found and all(map(_is_pair, found)):
+            return {item["name"]: item["value"] for item in found}, None
         elif isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):
             return found[0], None
     return {}, _raw(value)
@@ -291,6 +294,10 @@ def _value_of(text: str, context: ParseContext) -> Json:
             return None
     read = value_at(body, 0, context)
     return None if read is None or body[read[1] :].strip("]} \t\r\n;`") else read[0]
+
+
+def _is_pair(item: Json) -> bool:
+    return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
 
 
 def _raw(value: Json) -> str:

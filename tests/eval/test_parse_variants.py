@@ -554,3 +554,70 @@ def test_an_integer_is_read_up_to_13_000_bits() -> None:
 def test_doubled_brackets_are_calls_but_not_as_a_value() -> None:
     assert calls('[[ping(host="a")]]') == [("ping", {"host": "a"})]
     assert calls('{"x": [[ping(host="a")]]}') == calls('I set x: [[ping(host="a")]].') == []
+
+
+SAID = Tool(
+    "say", "", {"type": "object", "properties": {"input": {"type": "string"}, "n": {"type": "integer"}}}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "<use_mcp_tool><server_name>s</server_name><tool_name>ping</tool_name>"
+            '<arguments>{"host":"a"}</arguments></use_mcp_tool>',
+            [("ping", {"host": "a"})],
+        ),
+        (
+            r'["{\"name\": \"ping\", \"arguments\": {\"host\": \"a\"}}", {"name": "ping"}]',
+            [("ping", {"host": "a"})],
+        ),
+        (
+            '{"name": "ping", "arguments": [{"name": "host", "value": "a"}, {"name": "n", "value": 2}]}',
+            [("ping", {"host": "a", "n": 2})],
+        ),
+        ('{"name": "ping", "arguments": [{"name": "host", "value": "a"}]}', [("ping", {"host": "a"})]),
+        # a parameter that is called as arguments are elsewhere
+        ('{"name": "say", "input": "x"}', [("say", {"input": "x"})]),
+        ('{"name": "say", "input": {"a": 1}, "n": 2}', [("say", {"input": {"a": 1}, "n": 2})]),
+        # a record, and what stands in one list with it; a result; a registry
+        (
+            '[{"name": "ping", "arguments": {"host": "a"}, "error": "timeout"},'
+            ' {"name": "ping", "arguments": {"host": "b"}}]',
+            [],
+        ),
+        ('{"name": "ping", "result": 3}', []),
+        ('{"name": "ping", "parameters": [{"name": "host", "type": "string"}]}', []),
+        ('[{"name": "ping", "arguments": {"host": "a"}}, {"name": "ping", "argu', []),
+        # harmony without its tokens: a function's answer ends the reply; a bare final message
+        (
+            'analysisI think.assistantcommentary to=functions.ping json{"host":"a"}'
+            'functions.ping to=assistantcommentary{"ok":1}assistantcommentary to=functions.ping json{"host":"b"}',
+            [("ping", {"host": "a"})],
+        ),
+        ('final[ping(host="a")]', [("ping", {"host": "a"})]),
+        ("<ping><other/><host>a</host></ping>", [("ping", {"host": "a"})]),
+        ("<function=ping>some text</function>", []),
+        ('<invoke name="ping">', [("ping", {})]),
+        # of what the prose says, and the text on the call's line
+        ('The tool ping returns\nping(host="a")\n', []),
+        ('This function returns the delay of a host:\nping(host="a")\n', []),
+        ('ping(host="a")\nThis is an example of the call.', []),
+        ('ping(host="a") # failed with 503\n', []),
+        ('ping(host="a") -- error\n', []),
+        ('- ping(host="a"): rejected\n- ping(host="b")', []),
+        ('- ping(host="b")\n- ping(host="a"): rejected', []),
+        ('Since it failed, here is the retry:\nping(host="a")\n', [("ping", {"host": "a"})]),
+    ],
+)
+def test_what_is_rarely_met(text: str, found: list[tuple[str, Json]]) -> None:
+    assert calls(text, tools=(PING, SAID)) == found
+
+
+def test_a_wire_name_in_a_text_is_led_back() -> None:
+    back = {"geo_find": "geo.find"}
+    parsed = parse(
+        '[geo_find(q="x")]', source="bfcl_v3", tools=TOOLS, name_back=lambda name: back.get(name, name)
+    )
+    assert parsed.calls == (Call("geo.find", {"q": "x"}),)

@@ -593,7 +593,8 @@ SAID = Tool(
         # harmony without its tokens: a function's answer ends the reply; a bare final message
         (
             'analysisI think.assistantcommentary to=functions.ping json{"host":"a"}'
-            'functions.ping to=assistantcommentary{"ok":1}assistantcommentary to=functions.ping json{"host":"b"}',
+            'functions.ping to=assistantcommentary{"ok":1}'
+            'assistantcommentary to=functions.ping json{"host":"b"}',
             [("ping", {"host": "a"})],
         ),
         ('final[ping(host="a")]', [("ping", {"host": "a"})]),

@@ -35,6 +35,8 @@ EXAMPLES: dict[str, tuple[str, tuple[Call, ...]]] = {
     "P": ('I ask it now.\nping(host="a")\nThen I wait.', (Call("ping", {"host": "a"}),)),
 }
 
+OF_A = Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})
+
 
 def calls(text: str, source: str = "bfcl_v3", tools: tuple[Tool, ...] = ()) -> list[tuple[str, Json]]:
     return [(call.name, call.parameters) for call in parse(text, source=source, tools=tools).calls]
@@ -501,17 +503,15 @@ def test_styles_that_no_table_of_ours_writes(subtests: pytest.Subtests) -> None:
 @pytest.mark.parametrize("text", ["oslo", "x" * 5_000, "", "a, b"])
 def test_an_unmarked_text_of_gemma_that_nothing_ends_is_not_read(text: str) -> None:
     """Without the tokens a text ends at the next key or at the brace."""
-    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
-    assert parse("<|tool_call>call:f{a:oslo}<tool_call|>", source="bfcl_v3", tools=tools).calls
-    assert parse("<|tool_call>call:f{a:" + text, source="bfcl_v3", tools=tools).calls == ()
+    assert parse("<|tool_call>call:f{a:oslo}<tool_call|>", source="bfcl_v3", tools=(OF_A,)).calls
+    assert parse("<|tool_call>call:f{a:" + text, source="bfcl_v3", tools=(OF_A,)).calls == ()
 
 
 def test_a_loose_string_holds_up_to_63_bare_quotes() -> None:
     """One more try would be one more scan of a hostile text."""
-    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
     for quotes, read in ((1, True), (63, True), (64, False), (500, False)):
         said = '"'.join(["inch"] * (quotes + 1))
-        found = parse(f'[f(a="{said}")]', source="bfcl_v3", tools=tools).calls
+        found = parse(f'[f(a="{said}")]', source="bfcl_v3", tools=(OF_A,)).calls
         assert found == ((Call("f", {"a": said}),) if read else ()), quotes
 
 
@@ -529,8 +529,7 @@ def test_a_loose_string_holds_up_to_63_bare_quotes() -> None:
 )
 def test_what_an_element_of_a_call_holds(text: str, parameters: dict[str, Json]) -> None:
     """JSON, fenced or not, or elements; elements with text between them, and torn ones, give nothing."""
-    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
-    assert parse(text, source="bfcl_v3", tools=tools).calls == (Call("f", parameters),)
+    assert parse(text, source="bfcl_v3", tools=(OF_A,)).calls == (Call("f", parameters),)
 
 
 def test_a_tag_named_as_an_argument_is_one_inside_its_tool_and_else_a_thought() -> None:

@@ -21,9 +21,6 @@ _INPUT = re.compile(
 )
 _OBJECT = re.compile(r"\s{0,64}(?:```(?:[a-z]{0,10})\s{0,8})?(?=\{)")
 _SPACE = re.compile(r"\s*+")
-_NAMED_BY_CHILD = re.compile(
-    r"\s*+<(?:name|tool_name|function_name|function|tool|api_name|arguments|parameters|args|params|input)>"
-)
 _CODES = {"json": "A1", "sep": "A1", "python": "A6", "gemma": "E1"}
 _UNITS = 8
 
@@ -56,8 +53,6 @@ def read_block(text: str, start: int, at: int, tag: str, context: ParseContext) 
 def _elements(text: str, start: int, at: int, tag: str, context: ParseContext) -> Found | None:
     """X6: `<tool_call><name>f</name><arguments>{…}</arguments></tool_call>`. Other elements are looked at one by
     one, as if the tag were not there."""
-    if not _NAMED_BY_CHILD.match(text, at):
-        return None
     body = read_body(text, at, tag, None, context, entities=True)
     if body is None or not body.name or (is_no_name(body.name) and context.resolve(body.name) is None):
         return None

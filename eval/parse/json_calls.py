@@ -83,7 +83,6 @@ def calls_of(
                 item = decode_object(item.strip(), context)
             if isinstance(item, dict | list):
                 yield from calls_of(item, context, tagged=tagged, depth=depth + 1)
-        return
     if not isinstance(found, dict) or (not tagged and _is_record(found, context)):
         return
     if found.get("method") == "tools/call" and isinstance(found.get("params"), dict):  # MCP's own message
@@ -93,10 +92,8 @@ def calls_of(
         yield call
         return
     by_name = list(_keyed_by_name(found, context, tagged=tagged))
-    if by_name:
-        yield from by_name
-        return
-    for key, inner in found.items():
+    yield from by_name
+    for key, inner in found.items() if not by_name else ():
         if isinstance(inner, list | dict) and _plain(key) in _WRAPPERS:
             yield from calls_of(inner, context, tagged=tagged, depth=depth + 1)
 

@@ -577,6 +577,15 @@ SAID = Tool(
             [("ping", {"host": "a", "n": 2})],
         ),
         ('{"name": "ping", "arguments": [{"name": "host", "value": "a"}]}', [("ping", {"host": "a"})]),
+        # escaped once more, with and without quotes around it; MCP's own message; no arguments, in a word
+        (r"{\"name\": \"ping\", \"arguments\": {\"host\": \"a\"}}", [("ping", {"host": "a"})]),
+        (r"[{\"name\": \"ping\", \"arguments\": {\"host\": \"a\"}}]", [("ping", {"host": "a"})]),
+        (r'"{\"name\": \"ping\", \"arguments\": {\"host\": \"a\"}}"', [("ping", {"host": "a"})]),
+        (
+            '{"method": "tools/call", "params": {"name": "ping", "arguments": {"host": "a"}}}',
+            [("ping", {"host": "a"})],
+        ),
+        ("Function: ping\nParameters: none", [("ping", {})]),
         # a parameter that is called as arguments are elsewhere
         ('{"name": "say", "input": "x"}', [("say", {"input": "x"})]),
         ('{"name": "say", "input": {"a": 1}, "n": 2}', [("say", {"input": {"a": 1}, "n": 2})]),

@@ -26,8 +26,6 @@ def score_bfcl(
     calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
 ) -> Score:
     """A `Scorer`; `category` says whether order counts (`parallel`) and whose schema applies (`multiple`)."""
-    if len(golden_answers) == 1:
-        return _answer(calls, category, golden_answers[0], tools)
     return best([_answer(calls, category, golden, tools) for golden in golden_answers])
 
 
@@ -36,8 +34,6 @@ def _answer(calls: Sequence[Call], category: str, golden: GoldenAnswer, tools: S
         return wrong("call_count" if calls else "no_call")
     if "parallel" in category:
         return _in_any_order(calls, golden, tools)
-    if not golden:
-        return RIGHT
     if "multiple" in category:
         tool = _named(golden[0].name, tools)
     else:  # the one tool of the sample is meant, whatever the golden answer calls it

@@ -220,12 +220,12 @@ def _calls(source: str, context: ParseContext, *, prose: bool = False) -> list[C
         return []
 
 
-def single(source: str, context: ParseContext, *, prose: bool = True) -> Call | None:
+def single(source: str, context: ParseContext) -> Call | None:
     """The one call that `source` is, or None."""
     node = tree(source, context)
     if type(node) is ast.Call:
         try:
-            return call_of_node(node, context, prose=prose)
+            return call_of_node(node, context, prose=True)
         except Refused:
             return None
     for colons in (False, True) if node is None else ():

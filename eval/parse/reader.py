@@ -11,9 +11,8 @@ from . import acts, harmony, turns
 from .context import MAX_CHARS, ParseContext
 from .formats import BARE, LABELLED, MARKED, order_of
 from .found import Finding, Found
-from .json_calls import native, raw_texts, without_schema
-from .marked import read_marked, without_namespaces
-from .names import is_no_name
+from .json_calls import native, raw_texts
+from .marked import admitted, outermost, read_marked, without_namespaces
 from .react import react
 from .segments import Segment, split, without_thought_tags
 from .short import short_form
@@ -25,9 +24,6 @@ READER_VERSION = "6"
 _EDGES = " \t\r\n\f\v\u00a0\u200b\u200e\u200f\u2028\u2029\u2060\ufeff"
 _JSON_FIRST = re.compile(r"\{|\[\s*+\{")
 _THOUGHT_ALLOWANCE = 4_000
-_CLOSES = re.compile(
-    r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+"
-)
 _LOOKS_LIKE_A_CALL = re.compile(
     r"<(?:tool_call|function|invoke|\|tool|｜tool)|\[TOOL_CALLS\]|\bAction\b[^\n]{0,8}:|\"(?:name|function"
     r"|tool)\"\s*:"
@@ -97,7 +93,7 @@ def parse(
     if not text or not text.strip(_EDGES):
         flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
         return Parsed((), None, ("empty_text", *flags))
-    segments = tuple(split(text, context, _end_of_thought(context), opens_thought=opens_thought))
+    segments = tuple(split(text, context, opens_thought=opens_thought))
     thought = "\n".join(text[one.start : one.end] for one in segments if one.kind == "reasoning")
     whole = _prepared(
         "\n".join(text[one.start : one.end] for one in segments if one.kind == "final"), context
@@ -123,7 +119,7 @@ def _calls(answer: str, order: tuple[str, ...], context: ParseContext) -> tuple[
     tried: list[str] = []
     if not answer:
         return [], tried
-    marked = _admitted(_marked(answer, context), context)
+    marked = _marked(answer, context)
     bare = _blanked(answer, marked)
     if _JSON_FIRST.match(answer):
         order = tuple(sorted(order, key=lambda step: step != "J"))
@@ -141,7 +137,7 @@ def _calls(answer: str, order: tuple[str, ...], context: ParseContext) -> tuple[
         if need not in bare:
             continue
         tried.append(step)
-        here = _apart(_admitted(reader(bare, context), context), spoken)
+        here = _apart(admitted(reader(bare, context), context), spoken)
         made, quoted = acts.made(bare, here, marked)
         spoken += quoted
         if spoken:
@@ -175,21 +171,13 @@ def _bounded(text: str) -> str:
 
 
 def _marked(answer: str, context: ParseContext) -> list[Found]:
-    """Every marked call, those inside another one's arguments left out."""
+    """Every marked call that counts, those inside another one's arguments left out."""
     found = read_marked(answer, context)
     lower = answer.lower()
     for code, word in zip(LABELLED, ("action", "actioncode"), strict=True):
         if word in lower:
             found += react(answer, context, code)
-    return _outermost(found)
-
-
-def _outermost(found: list[Found]) -> list[Found]:
-    kept: list[Found] = []
-    for one in sorted(found, key=lambda item: (item.start, -item.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-    return kept
+    return admitted(outermost(found), context)
 
 
 def _blanked(answer: str, marked: list[Found]) -> str:
@@ -204,20 +192,6 @@ def _blanked(answer: str, marked: list[Found]) -> str:
     return "".join(pieces) + answer[position:]
 
 
-def _admitted(found: list[Found], context: ParseContext) -> list[Found]:
-    """Without the calls whose name declines or stands for one, and without schemas for arguments."""
-    out: list[Found] = []
-    for one in found:
-        findings = tuple(
-            without_schema(finding, context)
-            for finding in one.findings
-            if context.resolve(finding.call.name) is not None or not is_no_name(finding.call.name)
-        )
-        if findings:
-            out.append(one._replace(findings=findings))
-    return out
-
-
 def _apart(found: list[Found], spoken: list[Found]) -> list[Found]:
     """Without what overlaps a call that an earlier step took for a quotation, unless that is a part of a value."""
     return [
@@ -228,23 +202,6 @@ def _apart(found: list[Found], spoken: list[Found]) -> list[Found]:
             for two in spoken
         )
     ]
-
-
-def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
-    """Where in an open thought the marked calls begin that end the reply."""
-
-    def find(thought: str) -> int | None:
-        inner = ParseContext(context.source, context.tools, context.name_back)
-        found = _outermost(read_marked(thought, inner))
-        start: int | None = None
-        end = len(turns.without_trailing_markers(thought))
-        for one in reversed(_admitted(found, inner)):
-            if not _CLOSES.fullmatch(thought, one.end, end):
-                break
-            start = end = one.start
-        return start
-
-    return find
 
 
 def _has_call(thought: str, context: ParseContext) -> bool:
@@ -258,13 +215,13 @@ def _has_call(thought: str, context: ParseContext) -> bool:
     if thought.lstrip().startswith("analysis"):
         thought = thought.lstrip().removeprefix("analysis")
     thought = _bounded(thought)
-    if _admitted(_marked(thought, inner), inner):
+    if _marked(thought, inner):
         return True
     return any(
         inner.may_name(finding.call.name)
         for need, reader in BARE.values()
         if need in thought
-        for one in _admitted(reader(thought, inner), inner)
+        for one in admitted(reader(thought, inner), inner)
         for finding in one.findings
     )
 

@@ -5,13 +5,13 @@ complete marked call ends the reply. What follows a made-up turn or tool result 
 """
 
 import re
-from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
 from . import harmony, turns
 from .context import MAX_CHARS, ParseContext
+from .marked import admitted, outermost, read_marked
 
 Kind = Literal["reasoning", "invented", "final"]
 
@@ -98,25 +98,24 @@ def without_thought_tags(text: str) -> str:
     return _THOUGHT_TAGS.sub("\n", text)
 
 
-EndOfThought = Callable[[str], int | None]
-"""Where in an open thought a complete marked call begins that ends the reply; None where none does."""
+_CLOSES = re.compile(
+    r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+"
+)
+"""What may stand between marked calls that end a reply, and behind them."""
 
 
-def split(
-    text: str, context: ParseContext, end_of_thought: EndOfThought, *, opens_thought: bool = False
-) -> list[Segment]:
+def split(text: str, context: ParseContext, *, opens_thought: bool = False) -> list[Segment]:
     """The segments of a reply, in order and without gaps but for the tags between them.
 
     `opens_thought`: the model's chat template opens the thought, so the reply begins inside it.
     """
-    return _Splitter(text, context, end_of_thought).split(opens_thought)
+    return _Splitter(text, context).split(opens_thought)
 
 
 class _Splitter:
-    def __init__(self, text: str, context: ParseContext, end_of_thought: EndOfThought) -> None:
+    def __init__(self, text: str, context: ParseContext) -> None:
         self.text = text
         self.context = context
-        self.end_of_thought = end_of_thought
         self.segments: list[Segment] = []
         self.start = 0
         """Of the current piece of the final answer."""
@@ -259,15 +258,22 @@ class _Splitter:
 
     def _open_thought(self, start: int, content: int) -> None:
         """To the end of the reply, but for the marked calls that end it."""
-        end = len(self.text)
-        if not self.context.cut:
-            near = max(content, end - MAX_CHARS // 2)
-            call = self.end_of_thought(self.text[near:])
-            if call is not None:
-                end = near + call
+        whole = len(self.text)
+        end = whole if self.context.cut else self._last_calls(max(content, whole - MAX_CHARS // 2))
         self._add("reasoning", start, end)
-        self._add("final", end, len(self.text))
-        self.start = self.at = len(self.text)
+        self._add("final", end, whole)
+        self.start = self.at = whole
+
+    def _last_calls(self, near: int) -> int:
+        """Where, from `near` on, the complete marked calls begin that end the reply; its end without any."""
+        thought = self.text[near:]
+        inner = ParseContext(self.context.source, self.context.tools, self.context.name_back)
+        first, end = len(thought), len(turns.without_trailing_markers(thought))
+        for one in reversed(admitted(outermost(read_marked(thought, inner)), inner)):
+            if not _CLOSES.fullmatch(thought, one.end, end):
+                break
+            first = end = one.start
+        return near + first
 
     def _orphan(self, end: int) -> None:
         """A closing tag whose opening one is missing: all before it was reasoning. Where only closing tags of

@@ -98,7 +98,7 @@ def without_thought_tags(text: str) -> str:
     return _THOUGHT_TAGS.sub("\n", text)
 
 
-_CLOSES = re.compile(
+_BEHIND_CALLS = re.compile(
     r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+"
 )
 """What may stand between marked calls that end a reply, and behind them."""
@@ -270,7 +270,7 @@ class _Splitter:
         inner = ParseContext(self.context.source, self.context.tools, self.context.name_back)
         first, end = len(thought), len(turns.without_trailing_markers(thought))
         for one in reversed(admitted(outermost(read_marked(thought, inner)), inner)):
-            if not _CLOSES.fullmatch(thought, one.end, end):
+            if not _BEHIND_CALLS.fullmatch(thought, one.end, end):
                 break
             first = end = one.start
         return near + first

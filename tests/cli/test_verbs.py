@@ -143,12 +143,6 @@ def test_the_first_words_answer(rbtc: Callable[..., Any], words: tuple[str, ...]
     assert done.code == 0 and done.out and done.err == ""
 
 
-def test_wrong_words_exit_2_with_one_line_and_the_near_miss(rbtc: Callable[..., Any]) -> None:
-    for words, hint in ((("gate", "x", "--max-drp", "1"), "--max-drop"), (("gat",), "gate")):
-        done = rbtc(*words)
-        assert done.code == 2 and done.err.count("\n") == 1 and hint in done.err
-
-
 def test_of_an_option_given_twice_the_last_counts_and_lists_add_up() -> None:
     words = ["eval", "x", "--limit", "1", "--limit", "2", "--types", "CD", "--types", "TD,AB"]
     given = _launch.app()(words, print_error=False, exit_on_error=False)

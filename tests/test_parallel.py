@@ -27,11 +27,9 @@ from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.io import parquet
 
 from .builders import rlla_rows
-from .conftest import Rbtc
+from .conftest import Rbtc, nightly
 from .eval import answered
 from .refusals import refuses
-
-NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 
 FIELDS: list[tuple[str, pa.DataType]] = [("n", pa.int64()), ("text", pa.string())]
 SCHEMA = pa.schema(FIELDS, metadata={b"kind": b"test"})
@@ -224,7 +222,7 @@ def test_the_full_pools_build_with_rule_types(
     assert {s.reason for s in report.skipped if s.type_code == "realistic_typos"} == {"not_generated"}
 
 
-@pytest.mark.skipif(not NIGHTLY, reason="make nightly: the paper's rows stand for the full pools by day")
+@nightly  # the paper's rows stand for the full pools by day
 def test_the_full_profile_is_the_same_bytes_on_two_processes(
     full: tuple[Path, BuildReport], shared: Path, tmp_path: Path
 ) -> None:

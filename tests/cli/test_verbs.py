@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -206,6 +207,17 @@ def commands(text: str) -> Iterator[str]:
     yield from re.findall(r"`(rbtc [^`\n]+)`", text)
 
 
+@cache
+def options_of(*words: str) -> set[str]:
+    """What the command of these words takes; cyclopts needs a while to say it."""
+    command = _launch.app()
+    for word in words:
+        command = command[word]
+    arguments = [] if command.default_command is None else command.assemble_argument_collection()
+    own = {"--help", "-h", "--version", "--install-completion"}
+    return own | {name for one in arguments for name in one.names}
+
+
 def problem(words: list[str]) -> str | None:
     """What is wrong with the words behind `rbtc`, or None."""
     command, rest = _launch.app(), words
@@ -213,13 +225,7 @@ def problem(words: list[str]) -> str | None:
         command, rest = command[rest[0]], rest[1:]
     if command.default_command is None and rest and not rest[0].startswith("-"):
         return f"there is no {rest[0]}"
-    arguments = [] if command.default_command is None else command.assemble_argument_collection()
-    options = {name for one in arguments for name in one.names} | {
-        "--help",
-        "-h",
-        "--version",
-        "--install-completion",
-    }
+    options = options_of(*words[: len(words) - len(rest)])
     for word in rest[: rest.index("--")] if "--" in rest else rest:
         name = word.partition("=")[0].strip(".,;:()")
         if re.fullmatch(r"--?[a-z][\w-]*", name) and name not in options:

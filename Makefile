@@ -255,7 +255,7 @@ nightly: env fuzz test-doors test-pythons  ## the long fuzz, the conformance sui
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \
 	  tests/eval/live/test_live_table.py tests/audits/test_planted.py tests/eval/test_agents.py \
 	  tests/sql/test_sql_agrees.py tests/test_parallel.py tests/eval/leaderboard/test_check.py \
-	  tests/replies/test_wordings.py
+	  tests/replies/test_wordings.py tests/test_folders.py
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rl "from hypothesis" tests --include='test_*.py')
 	RBTC_NIGHTLY=1 $(MAKE) --keep-going test-trl test-scale test-live test-inspect test-lm-eval test-verifiers
 	$(MAKE) --keep-going mutants

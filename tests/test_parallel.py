@@ -208,6 +208,7 @@ def full(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     return out, full_build(out, shared / "sources", 2)
 
 
+@nightly  # a build of minutes; plans of the full pools are looked at by day
 def test_the_full_pools_build_with_rule_types(
     full: tuple[Path, BuildReport], record_property: Callable[[str, object], None]
 ) -> None:

@@ -30,7 +30,7 @@ from .eval import answered, small
 from .eval.test_vllm_backend import CALL
 from .loopback import TOO_LONG, LoopbackServer
 from .refusals import refuses
-from .test_parallel import checksums, fails, part, rlla_source, training_build
+from .test_parallel import checksums, fails, part
 
 RAY = parallel.Workers(num_proc=2, engine="ray")
 
@@ -106,15 +106,6 @@ def test_the_bundled_release_is_the_same_bytes(running: None, tmp_path: Path) ->
         build_release(BuildSpec(profile="bundled", workers=workers), out)
         made.append(checksums(out))
         assert [path.name for path in out.parent.iterdir()] == [out.name]
-    assert made[0] == made[1]
-
-
-def test_training_data_is_the_same_bytes(
-    running: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("robustbench_tc.builders.toolrl_versions.BATCH", 30)
-    source = rlla_source(tmp_path / "rlla", 100)
-    made = [training_build(source, tmp_path / who.engine, who) for who in (parallel.SERIAL, RAY)]
     assert made[0] == made[1]
 
 

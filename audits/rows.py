@@ -253,7 +253,7 @@ class RowChecks:
         """What the row's texts hold; a row whose texts cannot be looked at fails every check of them."""
         try:
             return self._texts.verdicts(raw, row, None if row is clean else clean)
-        except Exception as error:
+        except Exception as error:  # rows of any shape: it fails the check, not the audit
             return dict.fromkeys(HYGIENE, f"it could not be checked: {type(error).__name__}")
 
     def _answerable(self, row: Sample, clean: Sample) -> dict[str, Verdict]:
@@ -270,7 +270,7 @@ class RowChecks:
             wrong, missing = self._unstated[clean.clean_id]
             if row.golden_answers != clean.golden_answers:
                 missing = answerable.classes(row, clean)[1]
-        except Exception as error:
+        except Exception as error:  # as above
             said = f"it could not be checked: {type(error).__name__}"
             return {"golds_are_classified": said, "flag_says_what_the_golds_say": said}
         flagged, says = GOLD_NOT_STATED in row.flags, HOLDS

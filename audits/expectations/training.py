@@ -228,5 +228,5 @@ def _texts(row: Read, texts: TrainingTexts) -> dict[str, Verdict]:
     """What the row's texts hold; a row whose texts cannot be looked at fails every check of them."""
     try:
         return {**texts.verdicts([turn.content for turn in row.turns], row.gold, row.changes)}
-    except Exception as error:
+    except Exception as error:  # rows of any shape: it fails the check, not the audit
         return dict.fromkeys(TRAINING_HYGIENE, f"it could not be checked: {type(error).__name__}")

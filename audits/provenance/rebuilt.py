@@ -138,7 +138,7 @@ class Comparison:
 
     def _table(self, config: str, split: str) -> None:
         where, mine, theirs = f"{config}/{split}", self._folder.shards(config, split), list[Path]()
-        with contextlib.suppress(UserError):
+        with contextlib.suppress(UserError):  # the rebuild has no such config: no file is its own
             theirs = parquet.shards(self._again / config, split)
         if len(mine) != len(theirs):
             what = f"{len(mine)} readable files, the rebuild has {len(theirs)}"

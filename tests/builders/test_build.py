@@ -20,7 +20,7 @@ import pytest
 from robustbench_tc import api, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.benchmark import RobustBenchTC
-from robustbench_tc.builders.build import BuildSpec, select_types
+from robustbench_tc.builders.build import BuildSpec, prepare, select_types
 from robustbench_tc.builders.configs import CONFIGS, TABLES
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.io import parquet
@@ -63,6 +63,23 @@ def test_the_paper_profile_is_the_199_and_reaches_the_papers_counts(paper: Path,
     assert found["CD_AB"] == found["TD_AB"] == 144
     assert {found[code] for code in ("CD", "TD", "CD_NT", "TD_NT")} == {148}
     assert sum(found.values()) == 3977
+
+
+def test_the_rows_that_types_state_are_those_of_the_papers_samples(shared: Path) -> None:
+    """Those of the bundled samples are compared by `tests/audits/test_extensions.py`."""
+    spec = BuildSpec(sources=shared / "sources", codes=tuple(REGISTRY))
+    plan, _, _ = prepare(spec)
+    context = plan.context()
+    found = {
+        code: [row.source for row in plan.rows(code, context) if isinstance(row, Sample)] for code in REGISTRY
+    }
+    assert {code: len(rows) for code, rows in found.items()} == {c: u.rows.paper for c, u in REGISTRY.items()}
+    for code, rows in found.items():
+        kind = taxonomy.get(code)
+        if kind.pack == "language":  # whose samples hold words with a form of their own, language by language
+            assert set(rows) <= set(kind.sources), code
+        else:  # one type's records are in no profile but full and bundled
+            assert set(rows) == (set(kind.sources) if kind.rows.paper else set()), code
 
 
 def test_the_subset_paper_of_the_reward_types_is_102(paper: Path) -> None:

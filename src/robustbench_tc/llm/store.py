@@ -52,7 +52,7 @@ class Store:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._held.callback(os.close, self._file)
             self._size = self._load()
-        except BaseException as error:
+        except BaseException as error:  # what was opened is closed, then it goes on
             self._held.close()
             if not isinstance(error, OSError):
                 raise

@@ -1,6 +1,5 @@
 """What ships with the package answers what was recorded, letter by letter, and holds no upstream query."""
 
-import gzip
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -212,7 +211,7 @@ def test_every_judgment_of_a_new_tool_ships(shared: Path) -> None:
 
 
 def test_no_upstream_query_stands_in_what_ships(real: list[dict[str, Any]]) -> None:
-    text = gzip.decompress(SHIPPED.read_bytes()).decode()
+    text = SHIPPED.read_text("utf-8")
     queries = {line["input"] for line in real if line["kind"] in ("realistic_typos", "query_paraphrase")}
     assert len(queries) > 180
     for query in queries:

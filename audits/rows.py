@@ -121,23 +121,6 @@ def seed_is_the_builds(one: Read) -> None:
     assert code == taxonomy.CLEAN or seed == wanted, f"type_code {code}, seed {seed}, build_seed {wanted}"
 
 
-@check("benchmark_rows", for_=by_itself)
-def gold_tool_index_is_in_the_registry(one: Read) -> None:
-    """`gold_tool_index` is a place of the registry; it is null where no call is right."""
-    code, source, index, tools = (
-        one.row.type_code,
-        one.row.source,
-        one.row.gold_tool_index,
-        len(one.row.tools),
-    )
-    said = f"type_code {code}, source {source}, gold_tool_index {index}, tools {tools}"
-    if index is None:
-        no_call = taxonomy.known(code) and taxonomy.get(code).no_call == "right"
-        assert source == sources.OWN or no_call, said
-    else:
-        assert 0 <= index < tools, said
-
-
 JSON = ("tools", "golden_answers", "changes")
 """Columns that hold JSON text."""
 

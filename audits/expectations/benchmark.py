@@ -189,17 +189,6 @@ def rows_suite(scan: Scan) -> list[Check]:
     """
     codes = {taxonomy.CLEAN, *taxonomy.codes(), *scan.counts}
     wanted = [rule for rule in rules("benchmark_rows") if any(is_for(rule, code) for code in codes)]
-    known = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with(frozenset(scan.counts)))]
-    sets = {
-        "type_is_known": known,
-        "source_is_known": [sources.OWN] if is_own(scan.folder) else list(sources.names()),
-    }
-    wanted = [
-        rule._replace(arguments={**rule.arguments, "value_set": sets[rule.name]})
-        if rule.name in sets
-        else rule
-        for rule in wanted
-    ]
     return run("benchmark_rows", scan.found.rows, wanted)
 
 
@@ -209,20 +198,6 @@ native(
     "Predictions are kept under a row's id: two rows under one id would share an answer.",
     "ExpectColumnValuesToBeUnique",
     column="id",
-)
-native(
-    "benchmark_rows",
-    "rows.type_is_known",
-    "A type code that the taxonomy does not have belongs to no channel.",
-    "ExpectColumnValuesToBeInSet",
-    column="type_code",
-)
-native(
-    "benchmark_rows",
-    "rows.source_is_known",
-    "A source has a scorer: no scorer, no score.",
-    "ExpectColumnValuesToBeInSet",
-    column="source",
 )
 native(
     "benchmark_rows",

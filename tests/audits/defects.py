@@ -192,7 +192,7 @@ of_row(
 )(lambda row: row.update(gold_tool_index=(row["gold_tool_index"] + 1) % len(row["tools"])))
 
 
-of_row("an index beyond the registry", "transient_timeout", "rows.gold_tool_index_is_in_the_registry")(
+of_row("an index beyond the registry", "transient_timeout", "rows.gold_at_its_index")(
     lambda row: row.update(gold_tool_index=99)
 )
 
@@ -357,7 +357,7 @@ of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool", on
 @of_row(
     "clean tools in another order",
     "same_name_A",
-    "rows.clean_tools_stand_in_order",
+    "rows.one_distractor_per_gold_tool",
     lambda r: len(r["tools"]) > 3,
 )
 def _(row: Row) -> None:
@@ -517,7 +517,7 @@ of_row(
 # --- transition ----------------------------------------------------------------------------------------
 
 
-of_row("a transition row with another query", "transient_auth_error", "rows.transition_row_equals_clean")(
+of_row("a transition row with another query", "transient_auth_error", "rows.changes_only_what_its_type_may")(
     lambda row: row["messages"][-1].update(content=row["messages"][-1]["content"] + " Please.")
 )
 
@@ -581,7 +581,7 @@ of_row("a row of another type", "TD_AB", "rows.config_holds_its_type")(
 )
 
 
-of_row("an unknown type", "transient_server_error", "rows.type_is_known")(
+of_row("an unknown type", "transient_server_error", "rows.type_is_audited")(
     lambda row: row.update(type_code="transient_mood", id=f"{row['clean_id']}::transient_mood")
 )
 
@@ -604,7 +604,7 @@ of_row(
 )(lambda row: row.update(source="apibank"))
 
 
-of_row("an unknown source", "transient_server_error", "rows.source_is_known")(
+of_row("an unknown source", "transient_server_error", "rows.output_format_of_its_source")(
     lambda row: row.update(source="hearsay")
 )
 

@@ -75,8 +75,6 @@ def test_rows_without_a_defect_are_not_accused(of_rows: tuple[dict[str, str], Au
 
 ELSEWHERE = {
     "gate.waivers": "test_gate.py",
-    "rows.one_look_alike_beside_the_gold_tool": "test_offers.py",
-    "rows.both_tools_have_the_clean_parameters": "test_offers.py",
     "evidence.cases_are_complete": "test_evidence.py",
     "paraphrase.canaries": "test_paraphrase.py",
     "paraphrase.agreement": "test_paraphrase.py",
@@ -84,12 +82,8 @@ ELSEWHERE = {
     "paraphrase.realistic_typos": "test_paraphrase.py",
     "paraphrase.paraphrase_tool_description": "test_paraphrase.py",
     "paraphrase.paraphrase_parameter_description": "test_paraphrase.py",
-    "rows.no_new_tool_is_described_as_a_gold_one": "tests/builders/perturb/test_registry_pack.py",
     "rows.no_sentence_form_stands_six_times": "tests/builders/perturb/test_context.py",
-    "rows.order_is_about_another_tool": "tests/builders/perturb/test_context.py",
-    "rows.mapped_values_stand_nowhere_in_english": "tests/builders/perturb/test_language.py",
     "rows.chinese_dates_are_as_people_type_them": "tests/builders/perturb/test_language.py",
-    "rows.words_that_decide_are_typed_right": "tests/builders/perturb/test_severity.py",
     "provenance.sources": "test_gate.py",
     "contamination.training": "test_contamination.py",
     "contamination.pools": "test_contamination.py",

@@ -287,7 +287,7 @@ def with_an_unused_parameter(draw: st.DrawFn) -> Sample:
 @pytest.mark.parametrize("code", OURS)
 @settings(max_examples=40)
 @given(sample=with_an_unused_parameter(), seed=st.integers(0, 99))
-def test_a_row_changes_what_it_may_and_both_sets_of_rules_agree(code: str, sample: Sample, seed: int) -> None:
+def test_a_row_changes_what_it_may_and_no_rule_is_against_it(code: str, sample: Sample, seed: int) -> None:
     row = row_of(sample, code, seed)
     if row is None:
         return
@@ -298,10 +298,8 @@ def test_a_row_changes_what_it_may_and_both_sets_of_rules_agree(code: str, sampl
             assert not one.verdict(row, sample), name
     if self_check(sample) is None:  # where the scorer takes the clean gold, it takes the row's
         assert self_check(row, sample) is None
-    for check, spoil in defects_of(code):
-        spoiled = spoil(sample, row)
-        assert REGISTRY[code].check(sample, spoiled) != []
-        assert INVARIANTS[check].verdict(spoiled, sample), check
+    for _, spoil in defects_of(code):
+        assert REGISTRY[code].check(sample, spoil(sample, row)) != []
 
 
 def test_the_property_is_tried_on_rows_of_every_type() -> None:

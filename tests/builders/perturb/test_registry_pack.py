@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import taxonomy
-from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.base import Perturbation
@@ -107,7 +106,7 @@ def test_nothing_that_enters_can_be_meant(code: str) -> None:
             assert all(overlap(name_words(tool.name), name_words(call.name)) < OVERLAP for call in calls)
 
 
-def test_no_tool_that_would_serve_as_well_enters_and_the_audit_names_one_that_does() -> None:
+def test_no_tool_that_would_serve_as_well_enters_and_one_that_does_is_named() -> None:
     """By its description against the request's words, and against the gold tool's."""
     flood = REGISTRY["flood_1"]
     about_gold = Tool("tavern_desk", "Books a table at a tavern, by its place and seats.", {})
@@ -122,12 +121,10 @@ def test_no_tool_that_would_serve_as_well_enters_and_the_audit_names_one_that_do
         "paint_fence", "Paints the fence of a garden.", {"properties": {"colour": {}}, "required": ["colour"]}
     )
     row = flood.perturb(sample, random.Random(0), pool_of(apart))
-    audit = INVARIANTS["no_new_tool_is_described_as_a_gold_one"].verdict
-    assert audit(row, sample) == ""
+    assert flood.check(sample, row) == []
     planted = tuple(about_gold if tool == apart else tool for tool in row.tools)
-    assert "is described as an accepted tool" in str(
-        audit(msgspec.structs.replace(row, tools=planted), sample)
-    )
+    said = "a new tool is named like an accepted one, or a golden call fits it"
+    assert said in flood.check(sample, msgspec.structs.replace(row, tools=planted))
 
 
 @pytest.mark.parametrize(

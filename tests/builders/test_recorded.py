@@ -16,7 +16,7 @@ from robustbench_tc.builders.generators.recorded import (
     load_served,
     shipped,
 )
-from robustbench_tc.builders.perturb import TextRequest, lost_digits
+from robustbench_tc.builders.perturb import TextRequest
 from robustbench_tc.schema import tool_hash
 
 from ..refusals import refuses
@@ -216,9 +216,3 @@ def test_no_upstream_query_stands_in_what_ships(real: list[dict[str, Any]]) -> N
     assert len(queries) > 180
     for query in queries:
         assert query not in text and json.dumps(query)[1:-1] not in text
-
-
-def test_recorded_typing_errors_touch_no_digit(real: list[dict[str, Any]]) -> None:
-    for line in real:
-        if line["kind"] == "realistic_typos":
-            assert not lost_digits(line["input"], line["output"])

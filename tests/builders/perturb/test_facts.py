@@ -2,6 +2,7 @@
 
 import importlib.util
 import random
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,9 @@ from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Perturbation, facts
 from robustbench_tc.builders.perturb.base import register
 from robustbench_tc.builders.plain import row_dict
-from robustbench_tc.builders.sources import READERS
+from robustbench_tc.builders.plan import Skip
+from robustbench_tc.builders.sources import READERS, Profile
+from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Message, Sample, dumps
 
 from ...conftest import ROOT
@@ -27,6 +30,8 @@ from .planted import defects_of
 CODES = list(REGISTRY)
 CHECKS = {one.name for one in rules("benchmark_rows") if one.id.startswith("rows.") and not one.is_native}
 """The gate's checks of rows."""
+
+REASONS = cases.read("reasons.yaml", dict[str, dict[str, dict[str, int]]])
 
 
 def writer() -> ModuleType:
@@ -65,21 +70,29 @@ def test_what_the_other_rooms_read_is_what_types_and_sources_state() -> None:
     assert stale == [], "run `make facts`"
 
 
-def test_the_rows_that_types_state_are_those_of_the_papers_samples(shared: Path) -> None:
-    """Those of the bundled samples are compared by `tests/audits/test_extensions.py`."""
-    spec = BuildSpec(sources=shared / "sources", codes=tuple(REGISTRY))
-    plan, _, _ = prepare(spec)
+@pytest.mark.parametrize("profile", ["bundled", "paper", "full"])
+def test_types_have_the_rows_that_they_state_and_reasons_for_others(profile: Profile, shared: Path) -> None:
+    """Of the whole pools those of the packs whose pages explain the numbers."""
+    explained = {"abstention", "registry", "offers"}
+    codes = tuple(code for code in CODES if profile != "full" or REGISTRY[code].pack in explained)
+    plan = prepare(BuildSpec(profile=profile, sources=shared / "sources", codes=codes)).plan
     context = plan.context()
-    found = {
-        code: [row.source for row in plan.rows(code, context) if isinstance(row, Sample)] for code in REGISTRY
-    }
-    assert {code: len(rows) for code, rows in found.items()} == {c: u.rows.paper for c, u in REGISTRY.items()}
-    for code, rows in found.items():
-        kind = taxonomy.get(code)
-        if kind.pack == "language":  # whose samples hold words with a form of their own, language by language
-            assert set(rows) <= set(kind.sources), code
-        else:  # one type's records are in no profile but full and bundled
-            assert set(rows) == (set(kind.sources) if kind.rows.paper else set()), code
+    for code in codes:
+        unit, kind = REGISTRY[code], taxonomy.get(code)
+        found = list(zip(plan.samples, plan.rows(code, context), strict=True))
+        rows = [(clean, row) for clean, row in found if isinstance(row, Sample)]
+        assert (code, len(rows)) == (code, getattr(unit.rows, profile))
+        skips = Counter(row.reason for _, row in found if isinstance(row, Skip))
+        stated = REASONS[profile].get(code, {})
+        assert "" not in skips and {reason: skips[reason] for reason in stated} == stated, code
+        sources = {row.source for _, row in rows}
+        # Not every sample of a source holds words that other languages have a form of their own for.
+        assert sources <= set(kind.sources), code
+        assert sources == set(kind.sources) or profile != "paper" or kind.pack == "language" or not rows, code
+        for clean, row in rows if profile != "full" else ():
+            assert row.id == f"{clean.clean_id}::{code}" and unit.problems(clean, row) == []
+            assert self_check(row, clean) is None and not any("**Think" in tool.name for tool in row.tools)
+            assert kind.channel == "result" or row.injected_error == kind.injected_error
 
 
 def test_the_core_is_the_papers_22_in_its_order() -> None:

@@ -18,7 +18,7 @@ from robustbench_tc.builders.perturb import (
     query_text,
 )
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation, free_name
-from robustbench_tc.builders.perturb.query import wish_span
+from robustbench_tc.builders.perturb.query import rewritten, wish_span
 from robustbench_tc.builders.perturb.registry import accepts, in_form_of, near_duplicates
 from robustbench_tc.builders.sources import BUNDLED, read as read_samples
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
@@ -65,6 +65,12 @@ def test_the_span_is_exact_and_trimmed() -> None:
     text = "  Where is the nearest ferry now?\n"
     span = query_span(sample(text))
     assert text[span.start : span.end] == "Where is the nearest ferry now?"
+
+
+def test_a_rewriting_keeps_what_stands_on_both_sides_of_the_query() -> None:
+    clean = sample("  Any ferry?  ")
+    assert rewritten(clean, sample("  Any boat?  ")) == ("Any boat?", [])
+    assert rewritten(clean, sample("   "))[1] == ["text outside the query changed"], "one blank for two sides"
 
 
 def test_a_conversation_without_words_has_no_query() -> None:
@@ -219,6 +225,8 @@ def test_an_array_is_written_with_the_keys_of_the_registry() -> None:
     days = {"type": "array", "items": {"type": "number"}, "description": "The days."}
     new = in_form_of([tool("A", "a", {"days": days})], tool("B", "b", {"x": {"type": "array"}}), PLAIN)
     assert new is not None and new.properties["x"] == {"type": "array", "items": {"type": "number"}}
+    same = in_form_of([tool("A", "a", {"days": days})], tool("B", "b", {"x": days}), PLAIN)
+    assert same is not None and same.properties["x"] == days, "what has the registry's keys and words stays"
 
 
 @pytest.mark.parametrize(

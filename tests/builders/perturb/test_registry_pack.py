@@ -200,6 +200,7 @@ def test_a_number_may_be_written_as_the_request_writes_it() -> None:
         ("integer", "", {}, "no_parameter_to_shift"),
         ("array", [{"a": 1}], {}, "no_lossless_form"),
         ("array", ["a, b"], {}, "no_lossless_form"),
+        ("array", ["a", True], {}, "no_lossless_form"),
         ("array", [], {}, "no_lossless_form"),
         ("array", "[1, ", {}, "no_lossless_form"),
         ("number", 1e-9, {}, "no_lossless_form"),

@@ -3,10 +3,8 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -149,25 +147,6 @@ def test_a_row_does_not_depend_on_the_other_types_of_its_build(bundled: Path, tm
     build_release(BuildSpec(profile="bundled", codes=("TD_AB",)), out)
     name = "TD_AB/test-00000-of-00001.parquet"
     assert tree(out)[name] == tree(bundled)[name]
-
-
-# --- kills --------------------------------------------------------------------------------------------
-
-
-def test_a_killed_build_leaves_no_partial_release_and_the_next_one_finishes(tmp_path: Path) -> None:
-    out = tmp_path / "robustbench-tc"
-    command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "build"]
-    command += ["--profile", "bundled", "--force", "--out", str(out)]
-    for delay in (0.4, 0.8, 1.2, 1.6, 2.0, 2.4):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        if out.exists():
-            assert sum(counts(out).values()) == 1517, "a partial release under the final name"
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    assert sum(counts(out).values()) == 1517
-    assert [p.name for p in tmp_path.iterdir() if "partial" in p.name or p.name.endswith(".old")] == []
 
 
 # --- bad input ----------------------------------------------------------------------------------------

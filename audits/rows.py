@@ -9,7 +9,6 @@ import msgspec
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.builders.plain import gold_call, query
 from robustbench_tc.builders.steps import steps
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, Tool, dumps, loads, tool_hash
@@ -51,23 +50,6 @@ class Read(NamedTuple):
     clean: Sample | None
     """The row itself, if it is a clean one; None where there is none."""
     build_seed: object
-
-
-@check("benchmark_rows", for_=by_itself)
-def json_is_canonical(one: Read) -> None:
-    """JSON columns hold canonical text of the contract's fields: same rows, same bytes."""
-    same = all(dumps(getattr(one.row, name)) == one.raw[name] for name in JSON)
-    assert same, "a JSON column is not canonical, or holds other fields"
-
-
-@check("benchmark_rows", for_=by_itself)
-def plain_columns_agree(one: Read) -> None:
-    """Readers see `query` and `gold_call` first: they say what the JSON columns say."""
-    row = one.row
-    asked = query(row.messages, row.golden_answers)
-    assert one.raw.get("query") == asked, "the query is not the user's last substantive turn"
-    called = gold_call(row.golden_answers)
-    assert one.raw.get("gold_call") == called, "the gold call is not the first golden answer"
 
 
 @check("benchmark_rows", for_=by_itself)

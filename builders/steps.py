@@ -131,8 +131,8 @@ def _messages(after: Sample) -> tuple[Message, ...]:
     added = {
         _place(place, len(after.messages), change): change for place, change in whole if change.before is None
     }
-    for place, change in added.items():
-        _expect(msgspec.to_builtins(after.messages[place]) == change.after, change)
+    for at, change in added.items():
+        _expect(msgspec.to_builtins(after.messages[at]) == change.after, change)
     found = [message for place, message in enumerate(after.messages) if place not in added]
     for place, change in whole:
         if change.before is not None:

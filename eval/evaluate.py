@@ -234,8 +234,11 @@ def planned(
         text = dumps((one.repeat, body))
         fewest, replies = _replies(one.env.row)
         requests = replies * budget(one.env.chain)
+        first = text if settings.shares else str(number)
+        if first in least:
+            requests -= 1  # asked for another row already
+        least[first] = fewest, fewest * len(text)
         most, long = most + requests, long + requests * len(text)
-        least[text if settings.shares else str(number)] = fewest, fewest * len(text)
     short = sum(characters for _, characters in least.values())
     limit = settings.decoding.get("max_tokens")
     completion = most * limit if isinstance(limit, int) else None

@@ -101,9 +101,9 @@ def test_every_command_and_snippet_does_what_it_says(shell: Shell) -> None:
                     ran.append(command)
     assert len(ran) >= 15
     assert (shell.folder / "report" / "report.html").is_file()
-    dataset = inputs.load_samples(str(shell.folder / "robustbench-tc"))
-    assert {size: samples.counted(dataset, size) for size in samples.SIZES} == {
-        size: costs for size, (costs, _) in table().items()
+    dataset = str(shell.folder / "robustbench-tc")
+    assert {size: samples.requests(dataset, size) for size in samples.SIZES} == {
+        size: asked for size, (asked, _) in table().items()
     }
 
 
@@ -116,13 +116,10 @@ def test_the_first_result_is_the_one_that_is_shown(shell: Shell) -> None:
     assert shown.strip() in printed
 
 
-def table() -> dict[int, tuple[tuple[int, int], int]]:
-    """The table of samples: by their number rows and requests, and the smallest drop in points."""
-    lines = re.findall(
-        r"^\| (?:all )?(\d+) \| ([\d,]+) \| ([\d,]+) \| (\d+) points \|$", README.read_text("utf-8"), re.M
-    )
-    numbers = [[int(cell.replace(",", "")) for cell in line] for line in lines]
-    return {size: ((rows, requests), drop) for size, rows, requests, drop in numbers}
+def table() -> dict[int, tuple[int, int]]:
+    """The table of samples: by their number the requests and the smallest drop in points."""
+    lines = re.findall(r"^\| (?:all )?(\d+) \| ([\d,]+) \| (\d+) points \|$", README.read_text("utf-8"), re.M)
+    return {int(size): (int(asked.replace(",", "")), int(drop)) for size, asked, drop in lines}
 
 
 def test_the_smallest_drop_of_the_table_is_seen_four_times_out_of_five() -> None:

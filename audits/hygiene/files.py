@@ -4,6 +4,7 @@ import base64
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -85,6 +86,15 @@ def _of_content(path: Path) -> Iterator[Leaf] | None:
     except (OSError, ValueError):
         return None  # its footer fails
     return None if holds_rows else leaves(pq.read_table(path).to_pylist())
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Every text of a file; of a Parquet file those of its footer and of all its rows."""
+    if path.suffix != ".parquet":
+        found = _of_file(path)
+    else:
+        found = chain(_in_footer(path), leaves(pq.read_table(path).to_pylist()))
+    return (leaf.text for leaf in found)
 
 
 def _of_footer(path: Path) -> Iterator[Leaf] | None:

@@ -204,21 +204,6 @@ def _(row: Row) -> None:
     row["gold_tool_index"] = other
 
 
-@of_rows("a query of another sample", "clean", "rows.plain_columns_agree")
-def _(pick: Picker) -> str:
-    row, other = pick(), pick()
-    row["query"] = other["query"]
-    return str(row["id"])
-
-
-of_row(
-    "a gold call with another value",
-    "transient_timeout",
-    "rows.plain_columns_agree",
-    lambda r: "'" in r["gold_call"],
-)(lambda row: row.update(gold_call=row["gold_call"].replace("'", "'x", 1)))
-
-
 # --- rewritten texts -----------------------------------------------------------------------------------
 
 
@@ -635,11 +620,6 @@ of_row("a seed of another build", "transient_schema_drift", "rows.seed_is_the_bu
 )
 
 
-of_row("JSON with blanks", "transient_malformed_response", "rows.json_is_canonical")(
-    lambda row: row.update(tools=json.dumps(row["tools"], ensure_ascii=False))
-)
-
-
 of_row("JSON that ends too soon", "transient_malformed_response", "rows.decodes")(
     lambda row: row.update(tools='[{"name": ')
 )
@@ -709,7 +689,7 @@ def _(folder: Path) -> str:
     return "TD_AB/test-00000-of-00001.parquet.18"
 
 
-@of_folder("a column of another type", "columns.have_the_contracts_types")
+@of_folder("a column of another type", "columns.are_the_contracts")
 def _(folder: Path) -> str:
     def wider(table: pa.Table) -> pa.Table:
         at = table.column_names.index("gold_tool_index")
@@ -771,13 +751,6 @@ def _(folder: Path) -> str:
     return "same_name_B"
 
 
-@of_folder("a card without a licence", "provenance.licence")
-def _(folder: Path) -> str:
-    card = folder / "README.md"
-    card.write_text(card.read_text().replace("\nlicense:", "\nlicence_of_ours:"))
-    return "README.md"
-
-
 @of_folder("a type without evidence", "evidence.every_type")
 def _(folder: Path) -> str:
     _table(
@@ -786,15 +759,3 @@ def _(folder: Path) -> str:
         lambda t: t.filter(pa.array([c != "redundant" for c in t["type_code"].to_pylist()])),
     )
     return "redundant"
-
-
-@of_folder("a taxonomy of its own", "tables.taxonomy")
-def _(folder: Path) -> str:
-    _table(folder, "taxonomy", lambda t: t.slice(1))
-    return "taxonomy"
-
-
-@of_folder("a table without its reasons", "tables.columns")
-def _(folder: Path) -> str:
-    _table(folder, "known_issues", lambda t: t.drop_columns(["reason"]))
-    return "known_issues"

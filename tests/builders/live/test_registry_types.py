@@ -25,6 +25,9 @@ from ...refusals import refuses
 
 FLOODS = {"flood_1": 1, "flood_3": 3, "flood_10": 10}
 
+SOME = 7
+"""Every so many rows are carried out: each type's, and each task's, are among them."""
+
 
 @pytest.fixture(scope="module")
 def made() -> Prepared:
@@ -96,7 +99,7 @@ def test_gold_ends_as_in_the_clean_row(rows: list[LiveRow]) -> None:
         await world.close()
         return found
 
-    for row in rows:
+    for row in rows[::SOME]:
         assert asyncio.run(end(row)) == row.gold_state_sha256
 
 
@@ -119,8 +122,10 @@ def test_what_came_in_answers_with_an_error_and_changes_nothing(rows: list[LiveR
         await world.close()
         return reached
 
-    reached = [asyncio.run(one(row)) for row in rows]
-    assert sum(map(bool, reached)) > 0.9 * len(rows)  # of some namesakes every call fits the world's tool too
+    reached = [asyncio.run(one(row)) for row in rows[::SOME]]
+    assert sum(map(bool, reached)) > 0.9 * len(
+        reached
+    )  # of some namesakes every call fits the world's tool too
 
 
 LOOSE = '''

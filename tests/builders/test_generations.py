@@ -23,9 +23,12 @@ from robustbench_tc.dataset_cards.render import benchmark_card
 from ..loopback import Fault, LoopbackServer, error_body
 from ..refusals import refuses
 from .test_generate import obedient
-from .test_language_generated import files
 
 TEXTS = ("realistic_typos", "query_paraphrase", "paraphrase_tool_description", "redundant")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def again(folder: Path, out: Path, sources: Path | None = None) -> dict[str, bytes]:

@@ -123,9 +123,8 @@ def test_what_came_in_answers_with_an_error_and_changes_nothing(rows: list[LiveR
         return reached
 
     reached = [asyncio.run(one(row)) for row in rows[::SOME]]
-    assert sum(map(bool, reached)) > 0.9 * len(
-        reached
-    )  # of some namesakes every call fits the world's tool too
+    # Of some namesakes every call fits the world's tool too.
+    assert sum(map(bool, reached)) > 0.9 * len(reached)
 
 
 LOOSE = '''

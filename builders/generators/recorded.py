@@ -218,14 +218,17 @@ def _written_book(path: Path, label: str) -> Book:
     Raises UserError where new tools are for no sample at all.
     """
     alone = not path.is_file() and (path.parent / TEXTS).is_file()
-    answers, samples = [] if alone else list(read(path, Answer)), _samples(path.parent)
+    answers = [] if alone else list(read(path, Answer))
+    judged = list(_served(path.parent, label))
     lost = (answer for answer in answers if writes_tools(answer.kind) and answer.clean_id is None)
-    if not samples and (one := next(lost, None)):
+    if not judged and (one := next(lost, None)):
         raise UserError(
             f"{path}: the new tools beside {one.tool!r} are for no sample: give their lines a `clean_id`, or "
             "judge them in redundant_judgments.jsonl"
         )
-    return Book(label, (*answers, *translations(path.parent)), samples, dict(_served(path.parent, label)))
+    samples = [sample for sample, _, _ in judged]
+    served = {tool: said for _, tool, said in judged}
+    return Book(label, (*answers, *translations(path.parent)), samples, served)
 
 
 def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
@@ -248,14 +251,17 @@ def load_served(path: Path | None = None) -> dict[str, Served]:
     A folder or file without such judgments has none. Raises UserError for a malformed file.
     """
     if path is not None:
-        return dict(_served(path, "recorded"))
+        return {tool: said for _, tool, said in _served(path, "recorded")}
     lines = (line for line in _shipped_lines() if isinstance(line, _Serves))
     found = {line.key: Served(line.serves, line.reason, "recorded") for line in lines}
-    return found | dict(_served(HAND_WRITTEN, "hand-written"))
+    return found | {tool: said for _, tool, said in _served(HAND_WRITTEN, "hand-written")}
 
 
-def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
-    """The judgments of a folder: they name a tool by what it is called and does."""
+def _served(folder: Path, judge: str) -> Iterator[tuple[str, str, Served]]:
+    """The judgments of a folder, each behind the hashes of its sample and of its tool.
+
+    They name a tool by what it is called and does.
+    """
     path = folder / "redundant_judgments.jsonl"
     if not path.is_file():
         return
@@ -268,14 +274,7 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
         if (line.tool, line.description) not in written:
             raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
         said = Served(line.serves, line.reason, judge)
-        yield tool_hash(line.clean_id, line.tool, line.description), said
-
-
-def _samples(folder: Path) -> list[str]:
-    """Hashes of the samples that the folder's judgments of new tools name, in order, each once."""
-    path = folder / "redundant_judgments.jsonl"
-    lines = numbered(path, ServedLine) if path.is_file() else ()
-    return list(dict.fromkeys(clean_id_hash(line.clean_id) for _, line in lines))
+        yield clean_id_hash(line.clean_id), tool_hash(line.clean_id, line.tool, line.description), said
 
 
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:

@@ -4,7 +4,6 @@ import base64
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -89,12 +88,14 @@ def _of_content(path: Path) -> Iterator[Leaf] | None:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Every text of a file; of a Parquet file those of its footer and of all its rows."""
+    """The texts of a file: all of it, unpacked; of a Parquet file those of its footer and of all its rows."""
     if path.suffix != ".parquet":
-        found = _of_file(path)
-    else:
-        found = chain(_in_footer(path), leaves(pq.read_table(path).to_pylist()))
-    return (leaf.text for leaf in found)
+        yield _text(path)
+        return
+    yield from (leaf.text for leaf in _in_footer(path))
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(1_000, use_threads=False):
+            yield from (leaf.text for leaf in leaves(batch.to_pylist()))
 
 
 def _of_footer(path: Path) -> Iterator[Leaf] | None:
@@ -116,17 +117,22 @@ def _in_footer(path: Path) -> Iterator[Leaf]:
 
 def _of_file(path: Path) -> Iterator[Leaf]:
     """The lines of a file as text, whatever it is; JSON is looked into besides."""
+    text = _text(path)
+    if path.suffix == ".json":
+        yield from _json(text)
+    for line in text.splitlines():
+        yield from _of_line(line)
+
+
+def _text(path: Path) -> str:
+    """What a file holds, unpacked. Raises ValueError where that is too much."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     with gzip.open(path) if packed else path.open("rb") as opened:
         data = opened.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise ValueError(f"it has more than {LARGEST} bytes")
-    text = data.decode("utf-8", "replace")
-    if path.suffix == ".json":
-        yield from _json(text)
-    for line in text.splitlines():
-        yield from _of_line(line)
+    return data.decode("utf-8", "replace")
 
 
 def _of_line(line: str) -> Iterator[Leaf]:

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.invariants.base import is_for
-from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.balanced import offer_in
 from robustbench_tc.builders.perturb.moot import kinds
@@ -302,27 +300,11 @@ def test_a_row_changes_what_it_may_and_no_rule_is_against_it(code: str, sample: 
         assert REGISTRY[code].check(sample, spoil(sample, row)) != []
 
 
-def test_the_property_is_tried_on_rows_of_every_type() -> None:
-    for code in OURS:
-        sample = FERRY if code.endswith("_moot") else cases.CLEAN["table"]
-        assert row_of(sample, code) is not None
-
-
 def test_the_types_can_be_trained_on_and_are_in_no_default() -> None:
     for code in OURS:
         kind = taxonomy.get(code)
         assert kind.train_augmentable and kind.static and kind.pack == "offers" and kind.status == "extension"
         assert kind.prior_art and kind.rows.full is not None
-
-
-def test_the_rows_of_profile_full_are_those_that_types_state(shared: Path) -> None:
-    """Of a build: the samples that nobody could answer are left out."""
-    codes = (*OURS, "factor_1_5", "factor_5", "factor_100")
-    plan = prepare(BuildSpec(profile="full", sources=shared / "sources", codes=codes)).plan
-    context = plan.context()
-    for code in codes:
-        rows = sum(isinstance(row, Sample) for row in plan.rows(code, context))
-        assert rows == REGISTRY[code].rows.full, code
 
 
 # --- what a description offers ------------------------------------------------------------------------------

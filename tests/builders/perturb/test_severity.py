@@ -15,7 +15,6 @@ from robustbench_tc.builders.perturb.severity_typos import NEIGHBOURS, Typos, _m
 from robustbench_tc.schema import Call, Message, Sample
 
 from . import cases
-from .planted import spoil
 from .strategies import samples
 
 TYPOS = {"typos_1": 1, "typos_2": 3, "typos_3": 8}
@@ -133,16 +132,6 @@ def test_no_slip_changes_what_is_asked_and_one_that_does_is_named() -> None:
     for word in ("not", "seven", "quiet", "never"):
         slipped = asked(row, text.replace(word, word[:-1]))
         assert f"{word!r} may not be mistyped" in REGISTRY["typos_1"].check(sample, slipped)
-
-
-def test_the_second_defect_doubles_the_last_letter_of_a_word_more() -> None:
-    row = row_of("typos_1", LETTER, 0)
-    made, defect = (
-        set(re.findall(r"[A-Za-z]+", str(one.changes[0].after)))
-        for one in (row, spoil("typos_1", LETTER, row, 1))
-    )
-    (doubled,), (word,) = defect - made, made - defect
-    assert doubled == word + word[-1]
 
 
 def test_the_factor_is_the_same_in_every_row(subtests: pytest.Subtests) -> None:

@@ -252,7 +252,7 @@ async def _stale(site: Site, prober: Prober, draw: random.Random, fault: Fault) 
 async def _duplicate(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
     if not site.at.repeated:
         return "changes_nothing_twice"
-    shown = await prober.shown_twice(site.at)
+    shown = await prober.shown(site.at, own=True, before=1)
     if shown is None:
         return "hidden"
     undone = await prober.undone(site.at, shown)

@@ -192,7 +192,7 @@ def _in_type(clean: Json, row: Json, value: Json) -> Json:
         items = {"type": inside(clean, "items", "type")}
         return [_in_type(items, {"type": "string"}, part.strip()) for part in value.split(",")]
     if kind in ("integer", "number"):
-        with suppress(ValueError):
+        with suppress(ValueError):  # no number: it stays the text that it is
             whole = kind == "integer" or word.lstrip("+-").isdigit()
             return int(value) if whole else float(value)
     return value

@@ -30,6 +30,9 @@ PURSE = ROOT / "tests" / "worlds" / "purse.py"
 RUNNING = get_args(RunningKind)
 FLOODS = {"flood_1": 1, "flood_3": 3, "flood_10": 10}
 
+SOME = 7
+"""Every so many rows are carried out: each type's, and each task's, are among them."""
+
 
 @pytest.fixture(scope="module")
 def made() -> Prepared:
@@ -101,7 +104,7 @@ def test_gold_ends_as_in_the_clean_row(rows: list[LiveRow]) -> None:
         await world.close()
         return found
 
-    for row in rows:
+    for row in rows[::SOME]:
         assert asyncio.run(end(row)) == row.gold_state_sha256
 
 
@@ -124,8 +127,9 @@ def test_what_came_in_answers_with_an_error_and_changes_nothing(rows: list[LiveR
         await world.close()
         return reached
 
-    reached = [asyncio.run(one(row)) for row in rows]
-    assert sum(map(bool, reached)) > 0.9 * len(rows)  # of some namesakes every call fits the world's tool too
+    reached = [asyncio.run(one(row)) for row in rows[::SOME]]
+    # Of some namesakes every call fits the world's tool too.
+    assert sum(map(bool, reached)) > 0.9 * len(reached)
 
 
 LOOSE = '''

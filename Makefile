@@ -39,7 +39,7 @@ WORKERS  := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 bench replies reread forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
+.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 test-newest bench replies reread forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks test-doors env-peers docs
 .PRECIOUS: .venv-%/.done
@@ -52,10 +52,12 @@ quickstart: $(VENV)/.core  ## build the benchmark from the bundled samples, scor
 
 env: $(VENV)/.dev  ## .venv with everything that the tests need
 
-test: env lint types pytest  ## lint, types, and the tests that are not slow
+# mypy keeps one core for a minute: tests run beside it.
+test: env lint  ## lint, types, and the tests that are not slow
+	@$(MAKE) --no-print-directory --jobs=2 types pytest
 
-test-all: env lint types  ## lint, types, every test
-	$(BIN)/python -m pytest $(PARALLEL) --all
+test-all: env lint  ## lint, types, every test
+	@$(MAKE) --no-print-directory --jobs=2 types pytest TESTS=--all
 
 test-slow: env  ## the slow tests alone (tests/conftest.py: SLOW); one that is named runs anyway: pytest tests/test_readme.py
 	$(BIN)/python -m pytest $(PARALLEL) --slow
@@ -69,7 +71,7 @@ types: env
 	$(BIN)/mypy
 
 pytest: env
-	$(BIN)/python -m pytest $(PARALLEL)
+	$(BIN)/python -m pytest $(PARALLEL) $(TESTS)
 
 test-pythons: test-3.11 test-3.12 test-3.13  ## the tests that are not slow under every declared Python; one that is not on the machine is skipped by name
 
@@ -77,6 +79,13 @@ test-3.11 test-3.12 test-3.13: test-%:
 	@if python=$$(scripts/find_python.sh $*); then \
 	  echo "Python $*: $$python" && $(MAKE) --no-print-directory VENV=.venv-$* PYTHON=$$python pytest; \
 	else echo "Python $*: skipped, not on this machine"; fi
+
+# Where Python itself matters: its parser, annotations, processes, event loop, files and hashes, and the quickstart.
+BY_PYTHON := tests/cli tests/io tests/worlds tests/vectors tests/proxy tests/own tests/eval/callables \
+  tests/eval/test_parse_properties.py tests/eval/test_parse_variants.py tests/builders/test_bundled.py \
+  tests/test_schema.py tests/test_llm.py tests/test_clean.py
+test-newest:  ## the tests that depend on Python, under the newest one that is declared
+	@$(MAKE) --no-print-directory test-3.13 TESTS='$(BY_PYTHON)'
 
 # Environments of their own: these packages disagree with each other, or are heavy.
 
@@ -86,7 +95,7 @@ docs: .venv-docs/.done  ## the pages of docs/ and the API from the docstrings as
 
 env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on the CPU
 test-train: env-train  ## the tests that need verl
-	.venv-train/bin/python -m pytest --all tests/train_recipes
+	.venv-train/bin/python -m pytest --all $$(grep -l needs_verl tests/train_recipes/test_*.py)
 
 env-trl: .venv-trl/.done  ## .venv-trl: TRL, transformers and torch on the CPU
 test-trl: env-trl  ## the tests that need TRL, with a short smoke test
@@ -121,11 +130,11 @@ test-leaderboard: env-leaderboard  ## the tests that need it: the leaderboard's 
 
 env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray
-	.venv-scale/bin/python -m pytest tests/test_cluster.py tests/test_parallel.py
+	.venv-scale/bin/python -m pytest tests/test_cluster.py
 
 env-live: .venv-live/.done  ## .venv-live: bfcl-eval and mpmath, for BFCL's world
 test-live: env env-live  ## BFCL's world: gold, vectors, and what omission and repetition change
-	RBTC_LIVE=1 $(BIN)/python -m pytest tests/worlds/test_bfcl_classes.py \
+	$(BIN)/python -m pytest tests/worlds/test_bfcl_classes.py \
 	  tests/builders/live/test_bfcl.py tests/eval/live/test_bfcl_check.py
 
 FRAMEWORKS := langgraph openai-agents pydantic-ai
@@ -242,12 +251,13 @@ $(AREAS:%=mutants-%): .venv-mutation/.done
 	cosmic-ray exec mutants.toml $(SESSION) && echo "$(@:mutants-%=%): each change that no test noticed" && \
 	cr-report --surviving-only --show-diff $(SESSION) && cr-rate --fail-over 10 $(SESSION)
 
-nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, five kills over the real build, twenty of a live run and of a check, every planted edit, every agent on every row, marts asked in every way, new examples for every property, 200 mutants an area
+nightly: env fuzz test-doors test-pythons  ## the long fuzz, the conformance suite of MCP, every declared Python, the environments' long tests, five kills over the real build, twenty of a live run and of a check, every planted edit, every agent on every row, marts asked in every way, new examples for every property, 200 mutants an area
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \
 	  tests/eval/live/test_live_table.py tests/audits/test_planted.py tests/eval/test_agents.py \
 	  tests/sql/test_sql_agrees.py tests/test_parallel.py tests/eval/leaderboard/test_check.py \
-	  tests/replies/test_wordings.py
+	  tests/replies/test_wordings.py tests/test_folders.py
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rl "from hypothesis" tests --include='test_*.py')
+	RBTC_NIGHTLY=1 $(MAKE) --keep-going test-trl test-scale test-live test-inspect test-lm-eval test-verifiers
 	$(MAKE) --keep-going mutants
 
 facts: $(VENV)/.core  ## write what types and sources state (docs/extending.md) to where the other rooms read it

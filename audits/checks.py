@@ -24,7 +24,6 @@ Suite: TypeAlias = Literal[
     "benchmark_configs",
     "benchmark_rows",
     "benchmark_texts",
-    "benchmark_tables",
     "live_columns",
     "live_configs",
     "live_rows",
@@ -110,7 +109,7 @@ def verdict(holds: Callable[..., object], *row: object) -> Verdict:
     except AssertionError as problem:
         # pytest, of which this package has a plugin, adds what was compared.
         return str(problem).partition("\nassert ")[0] or "it does not hold"
-    except Exception as error:
+    except Exception as error:  # rows of any shape: it fails the check, not the audit
         return f"it could not be checked: {type(error).__name__}: {str(error)[:120]}"
     return HOLDS
 

@@ -118,7 +118,7 @@ class Index:
 def overlaps(index: Index, others: Iterable[Query]) -> tuple[list[Overlap], int]:
     """Every row that shares anything with the benchmark, closest first, and how many rows were looked at."""
     found, looked_at = list[Overlap](), 0
-    for looked_at, other in enumerate(others, 1):  # noqa: B007
+    for looked_at, other in enumerate(others, 1):  # noqa: B007 - it is read behind the loop
         if (overlap := index.look_up(other)) is not None:
             found.append(overlap)
     return sorted(found, key=lambda o: (not o.equal, -o.shared)), looked_at

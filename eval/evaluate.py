@@ -187,7 +187,7 @@ class Evaluation:
                 say=say,
                 progress=moved,
             )
-        except BaseException:
+        except BaseException:  # an interrupt too: what nobody answered is taken back
             if folder.before is not None and self._there <= there:
                 session.take_back(folder, self.data)
             raise

@@ -94,7 +94,7 @@ def decoded(value: Json) -> Json:
     """A field that may be JSON in a string, up to twice."""
     for _ in range(2):
         if isinstance(value, str):
-            with suppress(ValueError, RecursionError):
+            with suppress(ValueError, RecursionError):  # a text that only looks like JSON, or is too deep
                 value = loads(value)
     return value
 

@@ -1,19 +1,34 @@
-"""`rbtc …` in a process of its own, which a test interrupts or kills once it has come so far."""
+"""`rbtc …` in a process of its own: lines of a page in a shell, commands that a test interrupts or kills."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from .conftest import ROOT
+
 RBTC = "from robustbench_tc.cli import main; main()"
 LIMIT_S = 120.0
 """How long anything here may take on a busy machine; nothing is measured by it."""
+
+
+def shell(
+    folder: Path, command: str, code: int = 0, *, around: Mapping[str, str] = os.environ, **more: str
+) -> str:
+    """What a line of a page printed, run in a folder with this `rbtc`; it has to end with a code."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    env = {**around, **more, "PATH": path, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == code, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
 
 
 class Command:

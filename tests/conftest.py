@@ -26,6 +26,11 @@ os.environ.pop("RBTC_SOURCES", None)
 
 ROOT = Path(__file__).resolve().parents[1]
 
+NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
+
+nightly = pytest.mark.skipif(not NIGHTLY, reason="make nightly: by day other tests hold a part of it")
+"""A test that a day's run leaves out."""
+
 SLOW = (
     "test_readme.py",
     "proxy/mcp/test_door.py",
@@ -42,6 +47,12 @@ SLOW = (
     "audits/test_extensions.py",
     "test_parallel.py",
     "audits/test_own_tools.py",
+    "audits/test_cli.py",
+    "audits/test_earlier.py",
+    "audits/test_contamination.py",
+    "audits/test_training.py",
+    "audits/test_shipped.py",
+    "builders/perturb/test_stated_rows.py",
     "audits/test_provenance.py",
     "test_extending.py",
     "audits/test_project.py",
@@ -135,7 +146,7 @@ Rbtc = Callable[..., Done]
 # and twice as many.
 settings.register_profile("day", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("nightly", deadline=None)
-settings.load_profile("nightly" if os.environ.get("RBTC_NIGHTLY") == "1" else "day")
+settings.load_profile("nightly" if NIGHTLY else "day")
 
 
 @pytest.fixture

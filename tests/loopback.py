@@ -192,7 +192,7 @@ class LoopbackServer:
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._serve())
-        except BaseException as error:
+        except BaseException as error:  # raised where the server is entered
             self._failed = error
             self._ready.set()
         finally:

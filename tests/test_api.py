@@ -23,9 +23,7 @@ from robustbench_tc.eval.run import Progress
 from robustbench_tc.eval.stats.screen import Screen
 
 from .conftest import ROOT
-from .hub import WRITER, Hub
 from .loopback import LoopbackServer, reply
-from .released import released, small_build
 
 BLOCKS = re.findall(
     r"```python\n(.*?)```", (ROOT / "docs" / "api" / "verbs.md").read_text("utf-8"), re.DOTALL
@@ -180,25 +178,6 @@ def test_a_wrong_profile_is_refused_and_nothing_is_built(tmp_path: Path) -> None
     with pytest.raises(api.UserError, match="did you mean paper"):
         api.build(tmp_path / "out", profile=wrong)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_release_is_published(tmp_path: Path) -> None:
-    small_build(tmp_path / "build", codes=("CD_AB",), tables=False)
-    released(tmp_path / "build", tmp_path / "robustbench-tc", "1.0.0")
-    code = (
-        "import sys; from pathlib import Path; from robustbench_tc import api; "
-        "done = api.publish(Path(sys.argv[1]), 'acme/robustbench-tc', progress=lambda line: print(line)); "
-        "print(done.tag, done.read_back == len(done.files))"
-    )
-    with Hub() as hub:
-        done = subprocess.run(
-            [sys.executable, "-c", code, tmp_path / "robustbench-tc"],
-            env=hub.environment(WRITER, tmp_path / "hf"),
-            capture_output=True,
-            text=True,
-        )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-2:] == ["tagging v1.0.0", "v1.0.0 True"]
 
 
 def test_the_leaderboard_is_served_and_stopped(place: Path, answers: dict[str, Any], tmp_path: Path) -> None:

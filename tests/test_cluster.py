@@ -25,12 +25,12 @@ from robustbench_tc.io import parquet
 from tests.agent_server import serving
 
 from .builders.test_generate import obedient
-from .conftest import ROOT, Done, Rbtc
+from .conftest import ROOT, Done, Rbtc, nightly
 from .eval import answered, small
 from .eval.test_vllm_backend import CALL
-from .loopback import LoopbackServer
+from .loopback import TOO_LONG, LoopbackServer
 from .refusals import refuses
-from .test_parallel import checksums, fails, part, rlla_source, training_build
+from .test_parallel import checksums, fails, part
 
 RAY = parallel.Workers(num_proc=2, engine="ray")
 
@@ -106,15 +106,6 @@ def test_the_bundled_release_is_the_same_bytes(running: None, tmp_path: Path) ->
         build_release(BuildSpec(profile="bundled", workers=workers), out)
         made.append(checksums(out))
         assert [path.name for path in out.parent.iterdir()] == [out.name]
-    assert made[0] == made[1]
-
-
-def test_training_data_is_the_same_bytes(
-    running: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("robustbench_tc.builders.toolrl_versions.BATCH", 30)
-    source = rlla_source(tmp_path / "rlla", 100)
-    made = [training_build(source, tmp_path / who.engine, who) for who in (parallel.SERIAL, RAY)]
     assert made[0] == made[1]
 
 
@@ -198,6 +189,16 @@ def test_an_endpoint_that_is_down_is_one_line_on_ray_too(running: None, rbtc: Rb
     done = rbtc(*command, "--base-url", gone, "--engine", "ray")
     assert done.code == 1
     assert "127.0.0.1:9" in done.err and "Traceback" not in done.err
+
+
+def test_a_refusal_comes_back_from_an_actor_as_it_was(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
+    release = small.write(tmp_path / "robustbench-tc", small.rows("CD"))
+    with LoopbackServer(lambda _: TOO_LONG) as server:
+        command = ["eval", release, "--no-probe", "--model", "m", "--base-url", server.url]
+        rbtc(*command, "--engine", "ray", "--out", tmp_path / "run")
+    found = asked(tmp_path / "run")
+    assert {row["status"] for row in found} == {"too_long"} and server.count == len(found)
+    assert all("maximum context length" in row["error"] for row in found)
 
 
 def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
@@ -287,6 +288,7 @@ def descendants(pid: int) -> dict[int, str]:
     return found
 
 
+@nightly  # by day the bundled samples, and a worker that is killed over rows of its own
 def test_the_full_profile_is_the_same_bytes_though_a_worker_is_killed(shared: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed here: make env-scale test-scale")
 

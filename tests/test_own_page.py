@@ -1,10 +1,7 @@
 """docs/own.md as a user follows it: its commands one after the other, its tables row by row."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from robustbench_tc.eval.score import matchers
 from robustbench_tc.own import read, yaml
 from robustbench_tc.own.desk import desk
 
+from .commands import shell
 from .conftest import ROOT
 from .refusals import refuses
 from .trees import write
@@ -47,22 +45,13 @@ def quoted(cell: str) -> list[str]:
 def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """The folder in which every command of the page was run, and what each printed."""
     folder, printed = tmp_path_factory.mktemp("page"), dict[str, str]()
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-        "PYTHONPATH": str(ROOT / "src"),
-    }
     for line in "".join(blocks("sh")).splitlines():
         command, _, comment = (part.strip() for part in line.partition(" #"))
         if command.startswith("cd "):
             folder /= command.removeprefix("cd ")
             continue
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
-        )
         code = int(comment.removeprefix("exit code ")) if comment.startswith("exit code ") else 0
-        assert done.returncode == code, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-        printed[command] = done.stdout
+        printed[command] = shell(folder, command, code)
     return folder, printed
 
 

@@ -4,13 +4,12 @@ What the outside world would hold is on loopback: the model (a reference agent) 
 are mounted. Only the model's port is another one. `make` targets are planned, not made: `.ci/run` makes them.
 """
 
-import os
 import re
-import shutil
+import shlex
 import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from benchmarks import samples
 from robustbench_tc.eval import inputs
 from tests.agent_server import serving
 
+from .commands import shell
 from .conftest import ROOT
 from .hub import WRITER, Hub
 
@@ -48,68 +48,47 @@ def commands(text: str) -> Iterator[str]:
     yield from (line.partition(" #")[0].strip() for line in text.splitlines() if line.strip())
 
 
-class Shell:
-    """A folder in which one command follows the other."""
-
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder, self.environment, self.model = folder, environment, MODEL
-
-    def run(self, words: str | Sequence[str], code: int = 0) -> str:
-        """What it printed. Fails the test where the exit code is another."""
-        if isinstance(words, str):
-            words = ["bash", "-c", words.replace(MODEL, self.model)]
-        done = subprocess.run(
-            list(words), cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == code, f"{words}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-        return done.stdout
-
-
 @pytest.fixture
-def shell(tmp_path: Path, shared: Path, hub: Hub) -> Shell:
-    environment = hub.environment(WRITER, tmp_path / "home") | {
-        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-        "PYTHONPATH": str(ROOT / "src"),
-        "RBTC_SOURCES": str(shared / "sources"),
-        "OPENAI_API_KEY": "",
-    }
-    (tmp_path / "work").mkdir()
-    return Shell(tmp_path / "work", environment)
+def followed(tmp_path: Path, shared: Path, hub: Hub) -> Callable[..., str]:
+    """Runs a command in the folder."""
+    sources = str(shared / "sources")
+    around = hub.environment(WRITER, tmp_path / "home") | {"RBTC_SOURCES": sources, "OPENAI_API_KEY": ""}
+    return partial(shell, tmp_path, around=around)
 
 
 def test_it_is_read_in_a_minute() -> None:
     assert len(README.read_text("utf-8").splitlines()) <= 112
 
 
-def test_every_command_and_snippet_does_what_it_says(shell: Shell) -> None:
-    ran = []
+def test_every_command_and_snippet_does_what_it_says(followed: Callable[..., str], tmp_path: Path) -> None:
+    ran, model = [], MODEL
     with ExitStack() as stack:
         for language, text in blocks():
             if language == "python":
-                shell.run([sys.executable, "-c", text])
+                followed(f"python -c {shlex.quote(text)}")
                 ran.append(text)
             for command in commands(text) if language == "sh" else ():
                 if MODEL in command:
-                    rows = inputs.load_samples(str(shell.folder / "robustbench-tc")).rows
-                    shell.model = stack.enter_context(serving("name-biased", rows))
+                    rows = inputs.load_samples(str(tmp_path / "robustbench-tc")).rows
+                    model = stack.enter_context(serving("name-biased", rows))
                 if command.startswith("make "):
                     plan = ["make", "-n", *command.split()[1:]]
                     subprocess.run(plan, cwd=ROOT, check=True, capture_output=True)
                 elif not command.startswith(tuple(NOT_RUN)):
                     code = next((code for option, code in EXITS.items() if option in command), 0)
-                    shell.run(command, code)
+                    followed(command.replace(MODEL, model), code)
                     ran.append(command)
     assert len(ran) >= 15
-    assert (shell.folder / "report" / "report.html").is_file()
-    dataset = str(shell.folder / "robustbench-tc")
+    assert (tmp_path / "report" / "report.html").is_file()
+    dataset = str(tmp_path / "robustbench-tc")
     assert {size: samples.requests(dataset, size) for size in samples.SIZES} == {
         size: asked for size, (asked, _) in table().items()
     }
 
 
-def test_the_first_result_is_the_one_that_is_shown(shell: Shell) -> None:
+def test_the_first_result_is_the_one_that_is_shown(followed: Callable[..., str]) -> None:
     (shown,) = (text for language, text in blocks() if not language and "95 % interval" in text)
-    printed = shell.run("rbtc quickstart --out out")
+    printed = followed("rbtc quickstart --out out")
     assert "the world is wrong; the user was told: done" in printed
 
     assert len(printed.splitlines()) <= 25, "a screenful"
@@ -137,4 +116,3 @@ def test_what_is_not_run_is_there() -> None:
         assert any(command.startswith(beginning) for command in everything), beginning
     for option in EXITS:
         assert any(option in command for command in everything), option
-    assert shutil.which("bash")

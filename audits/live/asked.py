@@ -105,7 +105,7 @@ def leaves(value: Json, longest: int = TEXT) -> list[Json]:
     """Keys and plain values of a JSON value at any depth, the first `LEAVES`, texts of at most `longest`
     characters. A text of JSON is read."""
     if isinstance(value, str) and value[:1] in ("{", "["):
-        with contextlib.suppress(ValueError, RecursionError):
+        with contextlib.suppress(ValueError, RecursionError):  # a text that only begins like JSON
             value = loads(value)
     return list(islice(_leaves(value, 0, longest), LEAVES))
 

@@ -51,7 +51,7 @@ class InspectSpeaker(ModelSpeaker):
         started = time.monotonic()
         try:
             output = await self._model.generate(messages(ask), config=self._config(ask))
-        except Exception as error:
+        except Exception as error:  # each provider has its own; without a status it goes on
             self.error = error
             body, status = getattr(error, "body", None), getattr(error, "status_code", None)
             if not isinstance(status, int):

@@ -125,7 +125,7 @@ class AgentSpeaker:
             raise
         except TimeoutError:
             raise Failed(f"no answer within {self._timeout_s:g} s") from None
-        except Exception as error:
+        except Exception as error:  # whatever a user's agent raises costs its row alone
             said = " ".join(f"{type(error).__name__}: {error}".split())
             raise Failed(f"it raised {said[:300]}") from None
         try:

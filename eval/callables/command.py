@@ -86,7 +86,7 @@ async def run(
         raise Failed(f"it ended with {kind} {abs(process.returncode)}{last}")
     text = out.decode(errors="replace").strip()
     if text.startswith(("{", "[")):
-        with contextlib.suppress(ValueError, RecursionError):
+        with contextlib.suppress(ValueError, RecursionError):  # no JSON: the reply is the text
             return loads(text)
     return text
 
@@ -114,9 +114,9 @@ async def _tail(process: asyncio.subprocess.Process) -> bytes:
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Ends the program and whatever it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or is not ours
         os.killpg(process.pid, signal.SIGKILL)
     # The pipes may be held open by a process that left the group: there is no public way to close them.
     process._transport.close()  # type: ignore[attr-defined]
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(TimeoutError):  # a process that not even SIGKILL ends is the system's
         await asyncio.wait_for(process.wait(), ENDS_WITHIN_S)

@@ -109,9 +109,9 @@ async def run(function: Callable[[Task], Any], task: Task, timeout_s: float) -> 
         def work() -> None:
             try:
                 future.set_result(function(task))
-            except Exception as error:
+            except Exception as error:  # it is raised again where the answer is awaited
                 future.set_exception(error)
-            except BaseException as error:
+            except BaseException as error:  # SystemExit of a user's code ends its row, not the run
                 future.set_exception(_ended(error))
 
         future.set_running_or_notify_cancel()

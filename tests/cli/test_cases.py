@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
+from robustbench_tc.errors import UserError
 from robustbench_tc.own.read import read_cases
-from robustbench_tc.own.reviewing import Reviewing
+from robustbench_tc.own.reviewing import Reviewing, ask_all
 
 from ..own.shop import ORDERS
 from ..own.test_hostile_files import outcome
@@ -205,17 +206,10 @@ def test_an_edited_case_can_be_built_and_is_to_be_reviewed(
         ('"prod-1-1"', '"prod-1-1"\n- id: two', "is not one case"),
     ],
 )
-def test_an_edit_that_cannot_be_read_changes_nothing(
-    old: str, new: str, why: str, cases: Path, terminal: Any, tmp_path: Path
-) -> None:
-    before = cases.read_bytes()
-    asked = terminal(EDITOR=editor(tmp_path, old, new))
-    asked.answer("e\n", 1)
-    asked.answer("q\n", 2)
-    assert asked.end() == 0, asked.said
-    assert why in asked.said
-    assert cases.read_bytes() == before
-    assert not decisions(cases)
+def test_an_edit_that_cannot_be_read_is_refused(old: str, new: str, why: str, cases: Path) -> None:
+    found = Reviewing(cases)
+    with pytest.raises(UserError, match=why):
+        found.edited("prod-1-1", found.text("prod-1-1").replace(old, new))
 
 
 def test_a_file_that_changed_while_a_case_was_edited_stays(cases: Path) -> None:
@@ -227,14 +221,25 @@ def test_a_file_that_changed_while_a_case_was_edited_stays(cases: Path) -> None:
     assert cases.read_text() == changed
 
 
-@pytest.mark.parametrize("given", ["", "/no/such/editor", "false"])
-def test_without_an_editor_it_says_so(given: str, cases: Path, terminal: Any) -> None:
-    asked = terminal(**({"EDITOR": given} if given else {}))
-    asked.answer("e\n", 1)
-    asked.answer("q\n", 2)
-    assert asked.end() == 0
-    expected = {"": "set EDITOR", "false": "ended with status 1"}.get(given, "cannot be run")
-    assert expected in asked.said
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("", "set EDITOR"),
+        ("/no/such/editor", "cannot be run"),
+        ("false", "ended with status 1"),
+        (None, "the edited text is not one case"),
+    ],
+)
+def test_an_edit_that_fails_is_said_and_changes_nothing(
+    command: str | None, why: str, cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cases.read_bytes()
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "- id", "- []\n- id") if command is None else command)
+    answers, told = iter(["e", "q"]), list[str]()
+    ask_all(Reviewing(cases), lambda question: next(answers), told.append)
+    assert any(why in line for line in told)
+    assert cases.read_bytes() == before and not decisions(cases)
 
 
 def test_for_scripts(cases: Path) -> None:

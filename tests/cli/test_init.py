@@ -1,8 +1,5 @@
 """`rbtc init`, and bar 1: from it to a red gate in a minute."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +9,7 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.stats.runs import read
 from robustbench_tc.own.desk import desk
 
+from ..commands import shell
 from ..conftest import ROOT, Rbtc
 from ..refusals import refuses
 
@@ -56,23 +54,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = desk()["README.md"].decode()
     (block,) = (part.partition("```")[0] for part in text.split("```sh\n")[1:])
     for line in block.splitlines():
-        command, _, comment = line.partition(" #")
+        command = line.partition(" #")[0]
         code = 3 if "--against" in command else int(command.startswith(("rbtc gate", "rbtc lint")))
-        shell(folder / "demo", command.strip(), code, comment)
+        shell(folder / "demo", command.strip(), code)
     return folder / "demo"
-
-
-def shell(folder: Path, command: str, code: int = 0, comment: str = "", **more: str) -> None:
-    environment = {
-        **os.environ,
-        **more,
-        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-        "PYTHONPATH": str(ROOT / "src"),
-    }
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == code, f"{command} #{comment}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 
 def right(run: Path) -> dict[str, tuple[int, int]]:
@@ -132,7 +117,7 @@ def test_the_actions_steps_do_what_the_workflow_of_the_example_asks(demo: Path) 
         for name, code in (("Evaluate", 0), ("Gate", exits)):
             asked = steps[name]["env"].items()
             more = {key: given[value.removeprefix("${{ inputs.").removesuffix(" }}")] for key, value in asked}
-            shell(demo, steps[name]["run"], code, name, **more, GITHUB_STEP_SUMMARY=str(demo / "summary.md"))
+            shell(demo, steps[name]["run"], code, **more, GITHUB_STEP_SUMMARY=str(demo / "summary.md"))
     summary = (demo / "summary.md").read_text("utf-8")
     assert summary.index("inconclusive") < summary.index("failed") and "reward" in summary
     assert right(demo / "rbtc-run") == right(demo / "runs" / "mine")

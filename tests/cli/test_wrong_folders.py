@@ -204,6 +204,7 @@ WRONG = {
     "eval --limit 0": 'Invalid value "0" for --limit. Must be >= 1. (see rbtc eval --help)',
     "evla": 'Unknown command "evla". Did you mean "eval"? (see rbtc --help)',
     "leaderboard serv": 'Unknown command "serv". Did you mean "serve"? (see rbtc leaderboard --help)',
+    "gate x --max-drp 1": "Unknown option: --max-drp. Did you mean --max-drop? (see rbtc gate --help)",
     "eval --modle x": "Unknown option: --modle. Did you mean --mode? (see rbtc eval --help)",
     "--xyzzy": 'Unknown command "--xyzzy". Commands: quickstart, init, ',
     "score": 'Command "score" parameter RUN|JOURNAL requires an argument. (see rbtc score --help)',

@@ -118,6 +118,11 @@ def test_the_front_matter_names_every_config_with_its_files_and_sizes(
     for config, number in sizes.items():
         assert number == sum(pq.read_metadata(path).num_rows for path in (build / config).glob("*.parquet"))
     assert set(sizes) == set(report.configs)
+    assert [config["config_name"] for config in front["configs"] if config.get("default")] == ["clean"]
+    for info in front["dataset_info"]:
+        assert info["download_size"] == sum(
+            path.stat().st_size for path in (build / info["config_name"]).glob("*.parquet")
+        )
 
 
 def test_a_pre_release_loads_under_its_plain_version(build: Path, report: BuildReport) -> None:

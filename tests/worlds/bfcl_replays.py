@@ -1,21 +1,16 @@
 """Many replays in BFCL's world at once, for tests: one process of the other Python, a fork a replay."""
 
 import json
-import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pytest
 
 from robustbench_tc.schema import Call, LiveRow
 from robustbench_tc.worlds import find
 
 DRIVER = Path(__file__).with_name("bfcl_driver.py")
 WORLD = Path(find.__file__).with_name("bfcl_classes.py")
-
-LONG = pytest.mark.skipif(not os.environ.get("RBTC_LIVE"), reason="thousands of worlds: make test-live")
 
 
 def bfcl_data(python: str) -> Path:

@@ -19,7 +19,7 @@ class Reckless:
         names: dict[str, object] = {"world": self}
         try:
             exec(str(arguments["code"]), names)
-        except Exception as error:
+        except Exception as error:  # a world answers with its errors
             return json.dumps({"error": f"{type(error).__name__}: {error}"})
         return str(names.get("found"))
 

@@ -13,9 +13,10 @@ from robustbench_tc.schema import Call, LiveRow
 from robustbench_tc.worlds import find, host
 from robustbench_tc.worlds.handle import Start
 
+from ..conftest import nightly
 from ..refusals import refuses
 from .bfcl_facts import VERDICT, Counts, counted, lines
-from .bfcl_replays import LONG, WORLD, Answer, Job, gold, replays
+from .bfcl_replays import WORLD, Answer, Job, gold, replays
 
 FILES = {"root": {"w": {"type": "directory", "contents": {"a.txt": {"type": "file", "content": "x"}}}}}
 
@@ -181,7 +182,7 @@ def test_hostile_calls_cost_their_episode_an_error_and_others_nothing(bfcl_pytho
     assert time.monotonic() - begun < 60
 
 
-@LONG
+@nightly  # thousands of worlds
 def test_gold_replays_with_the_same_bytes_in_any_order(bfcl_python: str, rows: tuple[LiveRow, ...]) -> None:
     """In two processes, the second with the tasks in reverse; no call of gold fails."""
     forward = replays(bfcl_python, map(gold, rows))
@@ -221,7 +222,7 @@ def test_the_environment_holds_the_version_that_is_asked_for() -> None:
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "live-bfcl.md"
 
 
-@LONG
+@nightly  # thousands of worlds
 @pytest.mark.parametrize("category", bfcl.CATEGORIES)
 def test_what_omission_and_repetition_change(category: str, shared: Path, bfcl_python: str) -> None:
     rows = bfcl.tasks(shared / "sources", [category])

@@ -81,7 +81,7 @@ def atomic_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
                 if not replace:  # again: the work may have taken hours
                     check_file(path)
                 made.replace(path)
-            except BaseException:
+            except BaseException:  # an interrupt too: half a file is none
                 made.unlink(missing_ok=True)
                 raise
 

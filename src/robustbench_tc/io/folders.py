@@ -96,7 +96,7 @@ def _set_aside(path: Path, how: dict[str, Any]) -> Path:
         path.rename(old)
         try:
             check_dir(old, **how, shown=path)
-        except BaseException:
+        except BaseException:  # an interrupt too: it comes back to its place
             old.rename(path)
             raise
     return old
@@ -290,7 +290,7 @@ def write_new(path: Path, contents: Mapping[str, bytes]) -> None:
             for name, data in contents.items():
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 (path / name).write_bytes(data)
-    except BaseException:
+    except BaseException:  # an interrupt too: half a folder is none
         shutil.rmtree(path, ignore_errors=True)
         if was_there:
             path.mkdir()

@@ -52,7 +52,7 @@ class Store:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._held.callback(os.close, self._file)
             self._size = self._load()
-        except BaseException as error:
+        except BaseException as error:  # what was opened is closed, then it goes on
             self._held.close()
             if not isinstance(error, OSError):
                 raise
@@ -178,12 +178,11 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def refuse_foreign(path: Path) -> None:
     """UserError for a file, a folder or a link that is there and is not a store: said before any work."""
-    if os.path.lexists(path) and not (path.is_file() and _begins(path)):
+    ours = not os.path.lexists(path)
+    if path.is_file():
+        with path.open("rb") as file:
+            text = file.read(len(_BEGINS))
+        # A crash leaves the beginning of a line, or zeros.
+        ours = _BEGINS.startswith(text) or not text.strip(b"\0")
+    if not ours:
         raise UserError(f"{path} is not a store of rbtc: name another file")
-
-
-def _begins(path: Path) -> bool:
-    """Whether a store's line is there, or what a crash leaves of one: its beginning, or zeros."""
-    with path.open("rb") as file:
-        text = file.read(len(_BEGINS))
-    return text.startswith(_BEGINS) or _BEGINS.startswith(text) or not text.strip(b"\0")

@@ -130,7 +130,7 @@ class Pipe:
                 except ValueError:
                     self.garbage += bool(line.strip())
                     continue
-                with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # who listened has left
                     await to_client.send(message)
             if self.problem is None and not self._leaving:
                 with suppress(TimeoutError):  # its end of the pipe is closed, it need not have ended
@@ -164,9 +164,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
     for what in (signal.SIGTERM, signal.SIGKILL):  # after its end too: what it started outlives it otherwise
-        with suppress(TimeoutError):
+        with suppress(TimeoutError):  # the next signal is harder
             await asyncio.wait_for(process.wait(), PATIENCE)
-        with suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError):  # the group has ended, or is no longer ours
             os.killpg(process.pid, what)
-    with suppress(TimeoutError):
+    with suppress(TimeoutError):  # a process that not even SIGKILL ends is the system's
         await asyncio.wait_for(process.wait(), PATIENCE)

@@ -121,7 +121,7 @@ class BfclWorld:
                 except Exception:  # numbers of mpmath and decimal
                     return str(result)
             return result if type(result) is str else str(result)
-        except Exception as error:
+        except Exception as error:  # upstream answers a call with whatever it raised
             return f"Error during execution: {error}"
 
     def state(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def play(world_class: Callable[..., Any], host: socket.socket, seconds: float) -
         if world is None:
             try:
                 world = world_class(*asked)
-            except Exception as error:
+            except Exception as error:  # a world is anybody's class: its caller says so
                 answer["error"] = f"{type(error).__name__}: {error}"
         elif asked:
             answer["text"] = world.call(*asked)

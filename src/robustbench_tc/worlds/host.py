@@ -118,7 +118,7 @@ class ForkServer:
     def stop(self) -> bytes:
         """Ends it with all its children; what it wrote before it was ready."""
         self._control.close()
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
             os.killpg(self.process.pid, signal.SIGKILL)
         return bytes(self.process.communicate()[1])
 

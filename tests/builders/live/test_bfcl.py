@@ -18,8 +18,9 @@ from robustbench_tc.worlds.handle import Snapshot, Start
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import state_hash
 
+from ...conftest import nightly
 from ...refusals import refuses
-from ...worlds.bfcl_replays import LONG, Answer, Job, bfcl_data, gold, replays
+from ...worlds.bfcl_replays import Answer, Job, bfcl_data, gold, replays
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +163,7 @@ def test_what_the_world_hosts_agrees_with_a_plain_replay(bfcl_python: str, rows:
         assert row.gold_state_sha256 == state_hash(snapshot.state)
 
 
-@LONG
+@nightly  # thousands of worlds
 def test_what_writes_and_what_can_be_repeated_is_what_gold_shows(
     bfcl_python: str, rows: tuple[LiveRow, ...]
 ) -> None:
@@ -207,7 +208,7 @@ NEVER_IN_GOLD: dict[str, tuple[list[Call], Call]] = {
 """Function → calls before it, and a call of it that changes the world."""
 
 
-@LONG
+@nightly  # thousands of worlds
 def test_functions_that_no_gold_calls_write_and_change_nothing_more_when_repeated(
     bfcl_python: str, rows: tuple[LiveRow, ...]
 ) -> None:

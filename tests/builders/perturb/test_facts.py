@@ -2,7 +2,6 @@
 
 import importlib.util
 import random
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.audits.checks import rules
 from robustbench_tc.audits.rows import RowChecks
-from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Perturbation, facts
 from robustbench_tc.builders.perturb.base import register
 from robustbench_tc.builders.plain import row_dict
@@ -63,23 +61,6 @@ def test_what_the_other_rooms_read_is_what_types_and_sources_state() -> None:
         if not path.is_file() or path.read_text("utf-8") != text
     ]
     assert stale == [], "run `make facts`"
-
-
-def test_the_rows_that_types_state_are_those_of_the_papers_samples(shared: Path) -> None:
-    """Those of the bundled samples are compared by `tests/audits/test_extensions.py`."""
-    spec = BuildSpec(sources=shared / "sources", codes=tuple(REGISTRY))
-    plan, _, _ = prepare(spec)
-    context = plan.context()
-    found = {
-        code: [row.source for row in plan.rows(code, context) if isinstance(row, Sample)] for code in REGISTRY
-    }
-    assert {code: len(rows) for code, rows in found.items()} == {c: u.rows.paper for c, u in REGISTRY.items()}
-    for code, rows in found.items():
-        kind = taxonomy.get(code)
-        if kind.pack == "language":  # whose samples hold words with a form of their own, language by language
-            assert set(rows) <= set(kind.sources), code
-        else:  # one type's records are in no profile but full and bundled
-            assert set(rows) == (set(kind.sources) if kind.rows.paper else set()), code
 
 
 def test_the_core_is_the_papers_22_in_its_order() -> None:

@@ -12,7 +12,7 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import data, inputs, wire
 from robustbench_tc.eval.adapters.logs import opened
 from tests import agent_server
-from tests.conftest import Done
+from tests.conftest import Done, nightly
 from tests.eval import small
 
 from .harnesses import NOBODY, asked_by_lm_eval, commands, lm_eval, tasks, verdicts
@@ -98,8 +98,13 @@ def test_rows_that_need_a_second_request_are_counted(release: Path, tmp_path: Pa
             ("--apply_chat_template",),
             "no row for rbtc_clean is among those chosen",
         ),
-        ({}, (), "add --apply_chat_template"),
-        ({}, ("--apply_chat_template", "--system_instruction", "Be nice."), "rows are asked as they are"),
+        pytest.param({}, (), "add --apply_chat_template", marks=nightly),
+        pytest.param(
+            {},
+            ("--apply_chat_template", "--system_instruction", "Be nice."),
+            "rows are asked as they are",
+            marks=nightly,
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(

@@ -15,7 +15,7 @@ from robustbench_tc import api
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import inputs
 from tests import agent_server
-from tests.conftest import ROOT
+from tests.conftest import ROOT, nightly
 
 from . import played
 from .bars import compared
@@ -36,7 +36,7 @@ def test_forty_random_episodes_earn_what_they_earn_in_our_loop(dataset: Path, tm
     assert lines[1].startswith("verifiers: 40 of 40 rewards are ours, 40 with all of success, ")
 
 
-@pytest.mark.parametrize("mode", ["prompt", "fc"])
+@pytest.mark.parametrize("mode", ["prompt", pytest.param("fc", marks=nightly)])
 def test_every_static_verdict_is_that_of_our_own_run(mode: str, release: Path, tmp_path: Path) -> None:
     agent = "retries-with-a-changed-argument"
     with agent_server.serving(agent, inputs.load_samples(str(release)).rows) as url:

@@ -16,10 +16,11 @@ from robustbench_tc.eval.live.replay import Replay
 from robustbench_tc.schema import Episode, Reply, Step
 from robustbench_tc.worlds import find, handle
 
+from ...conftest import nightly
 from ...vectors import LIVE_CLASSES, MULTI_TURN, kind_of, run_vectors
 from ...vectors.bfcl_multi_turn import CRASH, MultiTurn
 from ...vectors.rows import AGREED, UNLISTED
-from ...worlds.bfcl_replays import LONG, bfcl_data
+from ...worlds.bfcl_replays import bfcl_data
 from . import purses
 
 GOLD = [
@@ -117,7 +118,7 @@ def test_rows_agree_and_each_column_can_disagree(shared: Path, check: MultiTurn)
     assert (check(cut), check({**row, "crash": "x"})) == (CRASH, UNLISTED)
 
 
-@LONG
+@nightly  # thousands of worlds
 def test_every_shared_row_agrees_or_is_listed(shared: Path, check: MultiTurn, tmp_path: Path) -> None:
     (tmp_path / "bfcl_multi_turn.jsonl").symlink_to(shared / "vectors" / "bfcl_multi_turn.jsonl")
     (found,) = run_vectors(tmp_path, {MULTI_TURN: check})

@@ -26,7 +26,7 @@ POLITE = "import sys, os\nopen('pids', 'w').write(str(os.getpid()))\nfor line in
 def pids(folder: Path) -> list[int]:
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # not written yet
             if found := (folder / "pids").read_text().split():
                 return list(map(int, found))
         time.sleep(0.05)
@@ -46,7 +46,7 @@ def as_clients_do(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     process.stdin.close()
     for sign in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the next signal is harder
             process.wait(2)
             return
         process.send_signal(sign)

@@ -16,6 +16,7 @@ pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
 from robustbench_tc.train_recipes import dataset
 from robustbench_tc.train_recipes.trl import data, smoke, toy
+from tests.conftest import nightly
 
 TRAIN = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train"]
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
@@ -108,22 +109,6 @@ def test_validation_goes_by_component(folder: Path) -> None:
     assert [line["step"] for line in map(json.loads, (folder / "validated" / "curve.jsonl").open())] == [1, 2]
 
 
-def test_sampling_follows_validation_and_is_kept(folder: Path) -> None:
-    """The toy's two validation rows under a type are answered wrongly: their types are drawn more often."""
-    line = words(folder, "adaptive", "--validate-every", "1", "--sampling", "adaptive", steps=2)
-    done = run(line)
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = [json.loads(text) for text in (folder / "adaptive" / "validation.jsonl").open()]
-    shares = {name: value for name, value in lines[-1].items() if name.startswith("sampling/")}
-    assert len(shares) >= 2 and sum(shares.values()) == pytest.approx(1)
-    state = json.loads((folder / "adaptive" / "checkpoint-2" / "sampling.json").read_text())
-    assert state["weights"] and state["place"][1] > 0
-    again = run(line)
-    assert again.returncode == 0 and "going on from" in again.stderr
-    alone = run(words(folder, "alone", "--sampling", "adaptive", steps=2))
-    assert alone.returncode == 1 and "follows the validations" in alone.stderr
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -140,6 +125,7 @@ def test_what_trl_would_not_take_is_one_line(folder: Path, more: tuple[str, str]
     assert not (folder / f"wrong{len(said)}").exists()
 
 
+@nightly  # minutes
 def test_the_short_smoke_test(tmp_path: Path) -> None:
     """As `make train-toy`, with fewer steps and the bars for those."""
     line = [
@@ -157,6 +143,7 @@ def test_the_short_smoke_test(tmp_path: Path) -> None:
     assert [one["step"] for one in found["curves"]["reward"]] == list(range(1, found["steps"] + 1))
 
 
+@nightly
 def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> None:
     """Their long prompts, golds of several calls and responses; two steps, so nothing is learnt."""
     build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--configs", "mixed"]
@@ -171,6 +158,7 @@ def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> N
     assert (folder / "on-real" / "model" / "model.safetensors").is_file()
 
 
+@nightly
 def test_the_smoke_test_takes_rows_of_a_real_build(folder: Path, shared: Path) -> None:
     """Those that fit its model: what is left out is counted, and none of it reaches the trainer."""
     build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--configs", "full"]

@@ -121,7 +121,7 @@ class Stdio:
         try:
             await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
             went_first = not down.done()
-            with suppress(TimeoutError):
+            with suppress(TimeoutError):  # one that does not end is ended by its watcher
                 async with asyncio.timeout(GRACE_S):
                     if went_first:  # what the client has asked is still answered
                         await asyncio.gather(*self._requests.values(), return_exceptions=True)

@@ -67,7 +67,8 @@ _TRIANGLE = r"◁(?P<triangle_end>/)?think(?:ing)?▷"
 _OPENS = "|".join(re.escape(pair[0]) for pair in PAIRS)
 _CLOSES = "|".join(re.escape(pair[1]) for pair in PAIRS if pair[1] != "<|end_message|>")
 _EVENT = re.compile(
-    r"(?=[<\[◁✿\]])"  # which spares most places the long look
+    # What has another shape is spared the long look.
+    r"(?=<(?:/?[\w:|]{3,40}[>\s:]|[|｜][^<>|｜\n]{1,40}[|｜]?>|channel\|>)|\[/?[A-Za-z_]{4,20}\]|◁/?think|✿R|\]~)"
     f"(?:{_TAG}|{_SQUARE}|{_TRIANGLE}|(?P<pair>{_OPENS})|(?P<pair_end>{_CLOSES})|(?P<channel>{harmony.ANALYSIS})"
     f"|{turns.TOKENS.pattern})"
 )
@@ -159,6 +160,8 @@ class _Splitter:
         return self.segments or [Segment("final", 0, len(text))]
 
     def _next_label(self) -> re.Match[str] | None:
+        if self.at == 0 and self.firm is None and not self.no_more_firm:
+            self.firm = turns.FIRST_LABEL.match(self.text)
         if self.firm is None or self.firm.start() < self.at - 1:
             self.firm = None if self.no_more_firm else turns.LABELS.search(self.text, max(0, self.at - 1))
             self.no_more_firm = self.firm is None

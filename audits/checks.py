@@ -24,7 +24,6 @@ Suite: TypeAlias = Literal[
     "benchmark_configs",
     "benchmark_rows",
     "benchmark_texts",
-    "benchmark_tables",
     "live_columns",
     "live_configs",
     "live_rows",

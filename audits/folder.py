@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
@@ -11,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import marker, parquet
+from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.io.files import Kind
 from robustbench_tc.schema import DATASET, Json
 
-from . import inventory
 from .report import Check, Failure, check
 
 BROKEN = (OSError, ValueError, pa.ArrowException)
@@ -36,7 +37,27 @@ class Chunk(NamedTuple):
     rows: int
 
 
-_SHARD = r"(\w+)-\d{5}-of-\d{5}\.parquet"
+SHARD = re.compile(r"(?P<config>[^/]+)/(?P<split>\w+)-\d{5}-of-\d{5}\.parquet")
+"""Where a file of a split lies."""
+
+SURPLUS = 100_000
+"""Entries that are looked at: a folder with more is not a build, and the rest does not matter."""
+
+
+def walk(root: Path) -> dict[str, Kind]:
+    """Every entry under `root` by its path, sorted, without opening or following anything: `files.walk`."""
+    return dict(sorted(islice(files.walk(root), SURPLUS)))
+
+
+def empty_folders(there: Mapping[str, Kind]) -> list[str]:
+    """Folders that hold nothing, however deep."""
+    used = {
+        str(above)
+        for path, kind in there.items()
+        if kind != "folder"
+        for above in PurePosixPath(path).parents
+    }
+    return [path for path, kind in there.items() if kind == "folder" and path not in used]
 
 
 class Folder:
@@ -48,7 +69,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         if not path.is_dir():
             raise UserError(f"no build at {path}: name the folder that `rbtc build` wrote")
-        self.there = inventory.walk(path)
+        self.there = walk(path)
         """Every entry of the folder, by relative path."""
         if self.there.get(marker.BUILD, "file") != "file":
             raise UserError(f"{path / marker.BUILD} is not a regular file: name the folder of a build")
@@ -66,6 +87,11 @@ class Folder:
         self._hashes: dict[str, str] = {}
         self.unreadable: list[Failure] = []
         """Files and shard sets that could not be read, noted as they are met."""
+        self._shards: dict[tuple[str, str], list[Path]] = {}
+        """(config, split) → its files."""
+        for name in self._parquet():
+            if match := SHARD.fullmatch(name):
+                self._shards.setdefault((match["config"], match["split"]), []).append(path / name)
 
     @property
     def kind(self) -> Literal["benchmark", "training", "live"]:
@@ -105,15 +131,12 @@ class Folder:
 
     def splits(self, config: str) -> list[str]:
         """Splits of a config, by its files' names."""
-        names = (re.fullmatch(rf"{re.escape(config)}/{_SHARD}", path) for path in self._parquet())
-        return sorted({match.group(1) for match in names if match})
+        return sorted(split for its, split in self._shards if its == config)
 
     def shards(self, config: str, split: str) -> list[Path]:
         """The shards of a split; [] (and a note) where one is missing."""
-        names = (re.fullmatch(rf"{re.escape(config)}/{_SHARD}", path) for path in self._parquet())
-        found = [self.path / match.group() for match in names if match and match.group(1) == split]
         try:
-            return parquet.complete(found, self.path / config, split)
+            return parquet.complete(self._shards.get((config, split), []), self.path / config, split)
         except UserError as error:
             self._note(config, split, error)
             return []

@@ -69,7 +69,6 @@ def audit(
     judge: str | Sequence[Judge] = "recorded",
     second_judge: str | None = None,
     n: int | None = 50,
-    training: Path | None = None,
     benchmark: Path | None = None,
     sources: Path | None = None,
     rlla: Path | None = None,
@@ -85,10 +84,9 @@ def audit(
     """Audits a build (its report says of which kind) and gives the verdict; nothing is written.
 
     `judge`: of rewritten texts, as `judges.make_judges` reads it. `second_judge`: of `n` pairs a type, drawn
-    with `seed` (None: all). `training`: a training build to hold against this benchmark; `benchmark`: for a
-    training build, the benchmark that it must not hold. `sources`: the upstream files; by default
-    RBTC_SOURCES or the fetched ones, and without any the checks that need them say so. `rlla`, `worlds`,
-    `world_python`: as for `again.rebuild_of`.
+    with `seed` (None: all). `benchmark`: for a training build, the benchmark that it must not hold.
+    `sources`: the upstream files; by default RBTC_SOURCES or the fetched ones, and without any the checks
+    that need them say so. `rlla`, `worlds`, `world_python`: as for `again.rebuild_of`.
     `files` is filled with what goes under `audit/` beside the report: name → bytes; with `green_only` not
     where the gate is red.
 
@@ -111,7 +109,7 @@ def audit(
     elif build.kind == "training":
         found = _training(build, benchmark, whole, why_not, progress)
     else:
-        found = _benchmark(build, judges, second, n, seed, training, whole, why_not, progress)
+        found = _benchmark(build, judges, second, n, seed, whole, why_not, progress)
     checks = [*origin.checks, *found.checks, *other_files.audit(build), unreadable(build)]
     if pools and is_own(build):
         checks = [allowed(one) for one in checks]
@@ -162,7 +160,6 @@ def _benchmark(
     second: Judge | None,
     n: int | None,
     seed: int,
-    training: Path | None,
     whole: Path | None,
     why_not: str,
     progress: Tell,
@@ -179,40 +176,29 @@ def _benchmark(
             *benchmark.configs_suite(scan),
             *benchmark.rows_suite(scan),
             *benchmark.texts_suite(scan),
-            *benchmark.tables_suite(build),
         ]
     progress(f"judging pairs ({paraphrase.named(judges)})")
     judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, *judges, second=second, n=n, seed=seed)
     progress("choosing without reading")
-    blind = shortcuts.audit(build)
+    blind, named = shortcuts.audit(build)
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
-    of_training, trained = _against_training(queries, training)
     of_pools, pooled = _against_pools(queries, whole, why_not)
     near = contamination.near_duplicates(queries)
-    equal = sum(pair.equal for pair in near)
-    of_near = check(
-        "contamination.near_duplicates",
-        "Clean rows that ask nearly the same are known: they are fewer independent samples than they seem.",
-        len(queries),
-        [],
-        reason=f"{equal} pairs with equal queries, {len(near) - equal} nearly equal ones are listed",
-    )
-    checks = [*suites, *judged.checks, *blind.checks, *declining.audit(build), *found]
+    checks = [*suites, *judged.checks, named, *declining.audit(build), *found]
     figures = {
         "paraphrase": judged.scores,
         "agreement": judged.agreement,
         "redundant": judged.redundant,
         "evidence": supported,
         "identifiability": _identifiability(scan),
-        "shortcuts": blind.shortcuts,
-        "training_overlaps": tuple(trained[: contamination.LISTED]),
+        "shortcuts": blind,
         "pool_overlaps": tuple(pooled[: contamination.LISTED]),
         "near_duplicates": tuple(near[: contamination.LISTED]),
     }
     files = {judgments.NAME: judgments.encode(judged.judgments)}
-    return _Found([*checks, of_training, of_pools, of_near], validated, figures, files)
+    return _Found([*checks, of_pools], validated, figures, files)
 
 
 def _training(
@@ -235,7 +221,13 @@ def _training(
     progress("looking for benchmark queries")
     index = Index(contamination.query(row, messages) for row, messages in asked)
     found, looked_at = contamination.overlaps(index, contamination.training_queries(build))
-    checks.append(_overlap_check(_TRAINING, found, looked_at if index.size else 0))
+    bad = [
+        Failure(o.right, f"{'equals' if o.equal else f'shares {numbers.percent(o.shared, 0)} with'} {o.left}")
+        for o in found
+        if o.contaminated
+    ]
+    others = f"{len(found) - len(bad)} more share less" if found else ""
+    checks.append(check(*_TRAINING, looked_at if index.size else 0, bad, reason=others))
     return _Found(checks, validated, {"training_overlaps": tuple(found[: contamination.LISTED])})
 
 
@@ -285,28 +277,6 @@ def write(
 
     under_audit = {audit_files.FOLDER + name: data for name, data in files.items()}
     return audit_files.replace(folder, report.json(), render(report).encode(), under_audit)
-
-
-def _against_training(queries: Sequence[Query], training: Path | None) -> tuple[Check, list[Overlap]]:
-    if training is None:
-        return not_run(
-            *_TRAINING,
-            "no training build was named with --training",
-            may_be_left_out="training data come later; their own gate checks it",
-        ), []
-    found, looked_at = contamination.overlaps(
-        Index(queries), contamination.training_queries(Folder(training))
-    )
-    return _overlap_check(_TRAINING, found, looked_at), found
-
-
-def _overlap_check(what: tuple[str, str], found: Sequence[Overlap], looked_at: int) -> Check:
-    bad = [
-        Failure(o.right, f"{'equals' if o.equal else f'shares {numbers.percent(o.shared, 0)} with'} {o.left}")
-        for o in found
-        if o.contaminated
-    ]
-    return check(*what, looked_at, bad, reason=f"{len(found) - len(bad)} more share less" if found else "")
 
 
 def _against_pools(queries: Sequence[Query], whole: Path | None, why_not: str) -> tuple[Check, list[Overlap]]:

@@ -17,7 +17,6 @@ GROUPS = {
     "hygiene": "Hygiene of all texts and tools",
     "texts": "Rewritten texts",
     "replay": "Replayed in the worlds",
-    "tables": "Tables",
     "paraphrase": "Paraphrase audit",
     "secrets": "Secrets in files",
     "shortcuts": "What needs no reading",

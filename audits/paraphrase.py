@@ -21,7 +21,6 @@ from robustbench_tc.seeding import rng
 
 from .agreement import quadratic_kappa, wilson_upper
 from .canaries import SEED, canary_check, canary_pairs, canary_tools, fooled
-from .hygiene.redact import redact
 from .invariants.base import REWRITES, codes_of
 from .judge import Item, Judge, Judgment, Unjudged, Verdict
 from .judgments import Line, Stored, line
@@ -29,7 +28,6 @@ from .report import (
     Agreement,
     Check,
     Failure,
-    LowPair,
     RedundantScore,
     TypeScore,
     check,
@@ -40,28 +38,16 @@ from .rows import NewTool, Pair
 _HERE = Path(__file__).parent
 
 
-class Bound(msgspec.Struct, frozen=True):
-    """From `pairs` judged pairs on, the upper bound of the bad share is at most `share`."""
+MEAN_AT_LEAST = 4.7
 
-    pairs: int
-    share: float
+LOW = 2
+"""A pair that is scored this or less is bad, and there may be none; a canary that is scored more fools."""
 
+WILSON_UPPER_AT_MOST = ((150, 0.025), (45, 0.08))
+"""From so many judged pairs on, the upper bound of the bad share is at most so much. Fewer pairs can keep no
+bound: the other two rules decide."""
 
-class Thresholds(msgspec.Struct, frozen=True):
-    """`thresholds.json`: what the audit asks for."""
-
-    mean_at_least: float
-    low: int
-    """A pair that is scored this or less is bad; there may be none."""
-    wilson_upper_at_most: tuple[Bound, ...]
-    """Widest first. Fewer pairs than the last asks for can keep no bound: the other two rules decide."""
-    canary_at_most: int
-    canaries_per_type: int
-    lowest_listed: int
-
-    def limit(self, pairs: int) -> float | None:
-        """What the upper bound may be at this number of pairs."""
-        return next((bound.share for bound in self.wilson_upper_at_most if pairs >= bound.pairs), None)
+CANARIES_PER_TYPE = 4
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -73,12 +59,6 @@ class Result(msgspec.Struct, frozen=True):
     redundant: RedundantScore
     judgments: tuple[Line, ...]
     """Every judgment that it rests on, canaries included."""
-
-
-@cache
-def thresholds() -> Thresholds:
-    """The limits of `thresholds.json`, which the release gate applies."""
-    return msgspec.json.decode((_HERE / "thresholds.json").read_bytes(), type=Thresholds)
 
 
 @cache
@@ -100,8 +80,7 @@ def audit(
     `pairs` and `new_tools` map to the first row that holds each. `n` pairs per type are drawn with `seed`
     (all with None): they are reported beside all of them, and are what the second judge scores.
     """
-    limits = thresholds()
-    asked = _Asked(judges, limits)
+    asked = _Asked(judges)
     checks: list[Check] = []
     scores: list[TypeScore] = []
     agreement: list[Agreement] = []
@@ -109,21 +88,20 @@ def audit(
     codes = [code for code in codes_of(REWRITES) if code in there or taxonomy.get(code).status == "core"]
     for code in codes:
         population = [pair for pair in pairs if pair.kind == code]
-        fakes = canary_pairs(population, SEED, limits.canaries_per_type)
+        fakes = canary_pairs(population, SEED, CANARIES_PER_TYPE)
         verdicts = asked.about(code, population, fakes, pairs)
         drawn = draw(population, n, seed, code)
         scopes = [("sample", drawn)] if len(drawn) < len(population) else []
         scopes.append(("all", population))
         of_type = [
-            _score(code, named(judges), scope, chosen, verdicts, pairs, len(population))
-            for scope, chosen in scopes
+            _score(code, named(judges), scope, chosen, verdicts, len(population)) for scope, chosen in scopes
         ]
         scores += of_type
-        checks.append(_verdict(code, of_type, verdicts, pairs, limits))
+        checks.append(_verdict(code, of_type, verdicts, pairs))
         if second is not None:
             agreement += _agreement(code, named(judges), second, drawn, verdicts)
     tools = list(new_tools)
-    fake_tools = canary_tools(tools, SEED, limits.canaries_per_type)
+    fake_tools = canary_tools(tools, SEED, CANARIES_PER_TYPE)
     answers = asked.about("redundant", tools, fake_tools, new_tools)
     redundant, redundant_check = _redundant(new_tools, answers)
     checks.append(redundant_check)
@@ -153,8 +131,8 @@ _I = TypeVar("_I", Pair, NewTool)
 class _Asked:
     """Asks the judges in turn, canaries among each one's texts, and keeps what they said."""
 
-    def __init__(self, judges: Sequence[Judge], limits: Thresholds) -> None:
-        self._judges, self._limits = judges, limits
+    def __init__(self, judges: Sequence[Judge]) -> None:
+        self._judges = judges
         self.lines: list[Line] = []
         self.fooled: list[Failure] = []
         self.planted: Counter[str] = Counter()
@@ -186,7 +164,7 @@ class _Asked:
         found = [answers[at] for at in range(len(both))]
         of_fakes = found[len(left) :]
         self.planted[judge.name] += len(fakes)
-        self.fooled += fooled(kind, judge, fakes, of_fakes, self._limits.canary_at_most)
+        self.fooled += fooled(kind, judge, fakes, of_fakes, LOW)
         for fake, said in zip(fakes, of_fakes, strict=True):
             if isinstance(said, Judgment):
                 self.lines.append(line(fake, said, kind, canary=True))
@@ -218,41 +196,27 @@ def _score(
     scope: str,
     chosen: Sequence[Pair],
     verdicts: dict[Pair, Verdict],
-    rows: dict[Pair, str],
     population: int,
 ) -> TypeScore:
-    limits = thresholds()
-    judged = [(pair, found) for pair in chosen if isinstance(found := verdicts[pair], Judgment)]
-    values = [found.value for _, found in judged]
-    bad = sum(value <= limits.low for value in values)
+    judged = [found for pair in chosen if isinstance(found := verdicts[pair], Judgment)]
+    values = [found.value for found in judged]
+    bad = sum(value <= LOW for value in values)
     n = len(values)
-    worst = sorted(judged, key=lambda item: item[1].value)[: limits.lowest_listed]
     return TypeScore(
         type_code=code,
-        judge="+".join(sorted({found.judge for _, found in judged})) or judge,
+        judge="+".join(sorted({found.judge for found in judged})) or judge,
         scope=scope,  # type: ignore[arg-type]
         population=population,
         n=n,
         unjudged=len(chosen) - n,
-        pinned=sum(found.pinned for _, found in judged),
+        pinned=sum(found.pinned for found in judged),
         mean=round(statistics.fmean(values), 4) if values else None,
         median=float(statistics.median(values)) if values else None,
         std=round(statistics.pstdev(values), 4) if values else None,
         share_low=round(bad / n, 6) if n else None,
         upper=round(wilson_upper(bad, n), 6) if n else None,
-        limit=limits.limit(n),
+        limit=next((share for pairs, share in WILSON_UPPER_AT_MOST if n >= pairs), None),
         paper=paper().get(code),
-        lowest=tuple(
-            LowPair(
-                row=rows[pair],
-                score=found.value,
-                reason=redact(found.reason),
-                judge=found.judge,
-                before=pair.before,
-                after=pair.after,
-            )
-            for pair, found in worst
-        ),
     )
 
 
@@ -261,13 +225,12 @@ def _verdict(
     scores: Sequence[TypeScore],
     verdicts: dict[Pair, Verdict],
     rows: dict[Pair, str],
-    limits: Thresholds,
 ) -> Check:
     """Every pair judged, none bad, the mean high, and the bound kept."""
     failures: list[Failure] = []
     for score in scores:
-        if score.mean is not None and score.mean < limits.mean_at_least:
-            said, asked = numbers.number(score.mean), numbers.number(limits.mean_at_least, 1)
+        if score.mean is not None and score.mean < MEAN_AT_LEAST:
+            said, asked = numbers.number(score.mean), numbers.number(MEAN_AT_LEAST, 1)
             failures.append(Failure(code, f"mean {said} over {score.n} pairs, at least {asked} is asked"))
         if score.upper is not None and score.limit is not None and score.upper > score.limit:
             said, asked = numbers.percent(score.upper), numbers.percent(score.limit)
@@ -275,7 +238,7 @@ def _verdict(
     for pair, found in verdicts.items():
         if isinstance(found, Unjudged):
             failures.append(Failure(rows[pair], found.why))
-        elif found.value <= limits.low:
+        elif found.value <= LOW:
             failures.append(Failure(rows[pair], f"scored {found.value}: {found.reason}"))
     return check(
         f"paraphrase.{code}",

@@ -59,18 +59,6 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         return self.status == "failed" or (self.status == "not_run" and self.may_be_left_out is None)
 
 
-class LowPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A text pair that a judge scored lowest."""
-
-    row: str
-    """A row that holds the pair."""
-    score: int
-    reason: str
-    judge: str
-    before: str
-    after: str
-
-
 class TypeScore(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's scores of one model-written type, over a draw of pairs or over all of them."""
 
@@ -96,7 +84,6 @@ class TypeScore(msgspec.Struct, frozen=True, kw_only=True):
     """What `upper` may be at this n; null where even n good pairs could not keep it."""
     paper: dict[str, float] | None = None
     """The paper's audit of this type: n, mean, median, std, frac_le_2. Other pairs and another judge."""
-    lowest: tuple[LowPair, ...] = ()
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):

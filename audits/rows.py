@@ -9,7 +9,6 @@ import msgspec
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.builders.plain import gold_call, query
 from robustbench_tc.builders.steps import steps
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, Tool, dumps, loads, tool_hash
@@ -51,23 +50,6 @@ class Read(NamedTuple):
     clean: Sample | None
     """The row itself, if it is a clean one; None where there is none."""
     build_seed: object
-
-
-@check("benchmark_rows", for_=by_itself)
-def json_is_canonical(one: Read) -> None:
-    """JSON columns hold canonical text of the contract's fields: same rows, same bytes."""
-    same = all(dumps(getattr(one.row, name)) == one.raw[name] for name in JSON)
-    assert same, "a JSON column is not canonical, or holds other fields"
-
-
-@check("benchmark_rows", for_=by_itself)
-def plain_columns_agree(one: Read) -> None:
-    """Readers see `query` and `gold_call` first: they say what the JSON columns say."""
-    row = one.row
-    asked = query(row.messages, row.golden_answers)
-    assert one.raw.get("query") == asked, "the query is not the user's last substantive turn"
-    called = gold_call(row.golden_answers)
-    assert one.raw.get("gold_call") == called, "the gold call is not the first golden answer"
 
 
 @check("benchmark_rows", for_=by_itself)
@@ -119,23 +101,6 @@ def seed_is_the_builds(one: Read) -> None:
     """A row can be made again from its seed; a clean row has none."""
     code, seed, wanted = one.row.type_code, one.row.seed, one.build_seed
     assert code == taxonomy.CLEAN or seed == wanted, f"type_code {code}, seed {seed}, build_seed {wanted}"
-
-
-@check("benchmark_rows", for_=by_itself)
-def gold_tool_index_is_in_the_registry(one: Read) -> None:
-    """`gold_tool_index` is a place of the registry; it is null where no call is right."""
-    code, source, index, tools = (
-        one.row.type_code,
-        one.row.source,
-        one.row.gold_tool_index,
-        len(one.row.tools),
-    )
-    said = f"type_code {code}, source {source}, gold_tool_index {index}, tools {tools}"
-    if index is None:
-        no_call = taxonomy.known(code) and taxonomy.get(code).no_call == "right"
-        assert source == sources.OWN or no_call, said
-    else:
-        assert 0 <= index < tools, said
 
 
 JSON = ("tools", "golden_answers", "changes")

@@ -8,7 +8,7 @@ stay, but its module has to say why (`solved_without_reading`), and the figures 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -36,20 +36,9 @@ _NAMED = (
     "A type that a program solves without the request says in its module why it stays: else a table would "
     "show it as reading.",
 )
-_NEEDED = (
-    "shortcuts.reasons_needed",
-    "A reason that no figure asks for any more is named, so that its module can drop it.",
-)
 
 
-class Found(NamedTuple):
-    """The figures, the checks on them."""
-
-    shortcuts: tuple[Shortcut, ...]
-    checks: list[Check]
-
-
-def audit(build: Folder) -> Found:
+def audit(build: Folder) -> tuple[tuple[Shortcut, ...], Check]:
     """The figures of every config of samples, and whether each solved type is named."""
     reader = _Reader(build)
     there = [config for config in build.configs() if config not in TABLES]
@@ -57,10 +46,10 @@ def audit(build: Folder) -> Found:
     known = [code for code in order if code in there]
     codes = (*known, *(config for config in there if config not in known))  # what is not known comes last
     found = [figures for code in codes if (figures := reader.figures(code)) is not None]
-    return Found(tuple(found), _checks(found, reader.unread))
+    return tuple(found), _named(found, reader.unread)
 
 
-def _checks(found: Sequence[Shortcut], unread: int) -> list[Check]:
+def _named(found: Sequence[Shortcut], unread: int) -> Check:
     types = [one for one in found if taxonomy.known(one.type_code)]
     solved = {one.type_code: words for one in types if (words := solved_by(one))}
     unnamed = [
@@ -70,12 +59,9 @@ def _checks(found: Sequence[Shortcut], unread: int) -> list[Check]:
     ]
     idle = [one.type_code for one in types if one.reason and one.type_code not in solved]
     said = [f"{len(solved)} of {len(types)} types are solved without reading"]
+    said += [f"{', '.join(idle)} give a reason and need none any more"] if idle else []
     said += [f"{unread} rows could not be looked at"] if unread else []
-    needless = f"no longer needed by {', '.join(idle)}" if idle else ""
-    return [
-        check(*_NAMED, len(types), unnamed, reason="; ".join(said) if types else ""),
-        check(*_NEEDED, len(types), [], reason=needless),
-    ]
+    return check(*_NAMED, len(types), unnamed, reason="; ".join(said) if types else "")
 
 
 def solved_by(one: Shortcut) -> str:

@@ -144,7 +144,7 @@ class RobustBenchTCLive(_Rows):
             profile=self.config.profile,
             worlds=tuple(self.config.worlds),
             kinds=() if whole else (name.removeprefix("live_"),),
-            types=(name,) if more_tools else (),
+            types=(name,) if name in live_types.by_name() else (),
             seed=self.config.seed,
             sources=Path(self.config.sources) if self.config.sources else None,
             python=self.config.python,

@@ -41,7 +41,6 @@ from .generators.base import (
     NO_ANSWER,
     SILENT,
     Answering,
-    Counting,
     Generator,
     Refusal,
     Refuse,
@@ -232,15 +231,15 @@ def _lines(path: Path, kind: type[Line]) -> Iterator[Line]:
         yield line
 
 
-class Recording:
+class Recording(Generator):
     """A generator that keeps what it was asked for and what became of it.
 
     A text is asked for once in a build: who needs it again is given the same.
     """
 
     def __init__(self, kind: str, generator: Generator) -> None:
-        self.kind, self.label = kind, generator.label
-        self._generator = generator
+        super().__init__(generator.label)
+        self.kind, self._generator = kind, generator
         self._asked: dict[str, tuple[TextRequest, Text | str]] = {}
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
@@ -257,9 +256,8 @@ class Recording:
     def lines(self) -> Iterator[bytes]:
         """The type's part of `generations.jsonl`."""
         refusals: dict[str, list[Refusal]] = {}
-        if isinstance(self._generator, Counting):
-            for refusal in self._generator.refusals():
-                refusals.setdefault(refusal.key, []).append(refusal)
+        for refusal in self._generator.refusals():
+            refusals.setdefault(refusal.key, []).append(refusal)
         silent = (why for key, (_, why) in self._asked.items() if key not in refusals)
         usual = next((why for why in silent if isinstance(why, str)), NO_ANSWER)
         yield _line(_Line(self.kind, generator=self.label, statistics=self.statistics(), missing=usual))
@@ -332,12 +330,6 @@ class Replay(Answering):
                 )
             self._statistics.refuse(request, output, reason)
         return (self._head.missing or NO_ANSWER) if reason is None else f"refused: {reason}"
-
-    def statistics(self) -> dict[str, Any]:
-        """Counted again from the answers; requests, tokens and retries as the recorded build had them."""
-        counted, said = self._statistics.report(), self._head.statistics or {}
-        # A generator of the caller's own may count in its own way: then its word stands.
-        return counted if said.keys() >= {"generator", "asked", "answered"} else dict(said)
 
 
 def replay(path: Path, *, strict: bool = True) -> Mapping[str, Generator]:

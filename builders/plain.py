@@ -78,7 +78,7 @@ def substantive_turn(messages: Sequence[Message], answers: Sequence[GoldenAnswer
     gold_words = {
         word
         for text in gold_texts(answers)
-        for value in _leaves(_literal(text))
+        for value in _leaves(literal(text))
         for word in _words(str(value))
     }
     for turn in reversed(turns):
@@ -192,7 +192,7 @@ def _leaves(value: Json) -> Iterator[str | int | float]:
         yield value
 
 
-def _literal(text: str) -> Json:
+def literal(text: str) -> Json:
     """A text that stands for a list or object, decoded once (JSON, else a Python literal); else the text."""
     if text[:1] not in "[{" or len(text) > 10_000:
         return text

@@ -256,13 +256,12 @@ class LiveReport(Report, frozen=True, kw_only=True):
         return _template("live_report.md.j2").render(report=self)
 
 
-class LiveTally:
+class LiveTally(msgspec.Struct):
     """Counts rows of a live build while they are written."""
 
-    def __init__(self) -> None:
-        self.rows: dict[str, dict[str, int]] = {}
-        self.labels: dict[str, dict[str, dict[str, int]]] = {}
-        self.positions: dict[str, dict[str, int]] = {}
+    rows: dict[str, dict[str, int]] = {}
+    labels: dict[str, dict[str, dict[str, int]]] = {}
+    positions: dict[str, dict[str, int]] = {}
 
     def counted(self, rows: Iterable[LiveRow]) -> Iterable[LiveRow]:
         """The same rows, counted as they pass."""

@@ -16,6 +16,10 @@ TYPE_CODE = "/type_code"
 """Path of the change with which a part begins."""
 
 
+_NOT_SO = (TypeError, KeyError, IndexError, AttributeError, msgspec.ValidationError)
+"""What undoing a diff raises that does not fit its row."""
+
+
 class Step(NamedTuple):
     """One part."""
 
@@ -31,7 +35,16 @@ def steps(row: Sample, clean: Sample) -> list[Step]:
         raise ValueError("a part of its type is not known")
     try:
         return _taken_apart(row, clean)
-    except (TypeError, KeyError, IndexError, AttributeError, msgspec.MsgspecError) as error:
+    except _NOT_SO as error:
+        raise ValueError(f"its diff cannot be undone: {str(error)[:120]}") from None
+
+
+def undone(row: Sample, clean: Sample) -> Sample:
+    """The row that a type (no mixture) was applied to, from its diff. Raises ValueError where the diff says
+    what is not so."""
+    try:
+        return _undone(row, clean, taxonomy.CLEAN, taxonomy.get(row.type_code), ())
+    except _NOT_SO as error:
         raise ValueError(f"its diff cannot be undone: {str(error)[:120]}") from None
 
 
@@ -115,7 +128,11 @@ def _place(name: str, size: int, change: Change) -> int:
 
 def _messages(after: Sample) -> tuple[Message, ...]:
     whole = [(rest[0], change) for rest, change in _of(after, "messages") if len(rest) == 1]
-    added = {_place(place, len(after.messages), change) for place, change in whole if change.before is None}
+    added = {
+        _place(place, len(after.messages), change): change for place, change in whole if change.before is None
+    }
+    for at, change in added.items():
+        _expect(msgspec.to_builtins(after.messages[at]) == change.after, change)
     found = [message for place, message in enumerate(after.messages) if place not in added]
     for place, change in whole:
         if change.before is not None:
@@ -151,6 +168,7 @@ def _tools(after: Sample, earlier: Sequence[Change]) -> tuple[tuple[Tool, ...], 
     found, order, removed = list(there), None, list[tuple[int, Change]]()
     for rest, change in _of(after, "tools"):
         if not rest:
+            _expect(change.after == [tool["name"] for tool in there], change)
             order = change.before
         elif len(rest) == 1 and change.after is None:
             removed.append((_place(rest[0], len(there) + len(after.changes), change), change))

@@ -38,8 +38,6 @@ FORMAT = 2
 """Of the run record."""
 JOURNAL, SCORES = "journal.jsonl", "scores.parquet"
 PREDICTIONS, EPISODES = "predictions.parquet", "episodes.parquet"
-OLD_LIVE_RECORD = "live_run.json"
-"""What a live run of before had for RECORD."""
 
 Mode = Literal["prompt", "fc"]
 
@@ -375,8 +373,6 @@ def _has_answers(folder: RunFolder) -> bool:
 def refuse_live(path: Path) -> None:
     """UserError for the folder of a live run, or a file in one."""
     for folder in (path, path.parent):
-        if (folder / OLD_LIVE_RECORD).is_file():
-            refuse_no_run(folder)
         if (folder / EPISODES).is_file():
             raise UserError(
                 f"{folder} is a live run: use rbtc summary, score, report or show "
@@ -386,8 +382,4 @@ def refuse_live(path: Path) -> None:
 
 def refuse_no_run(path: Path) -> NoReturn:
     """UserError for what is no run folder: to score it would not help."""
-    if (path / OLD_LIVE_RECORD).is_file():
-        raise UserError(
-            f"{path} is a live run of an earlier format ({OLD_LIVE_RECORD}): play it again with rbtc eval"
-        )
     raise UserError(f"{path} is not a run folder: it has no {RECORD} (`rbtc eval` makes one)") from None

@@ -225,7 +225,6 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
         go together."""
         words = _prompts(self.prompt_format, self.rlla, self.mode)
         mode = self.mode if words is OURS else "prompt"
-        chain = defences.parse(names_of(self.defend))
         is_own = self.callable is not None or self.command is not None
         if live and (is_own or words is not OURS or self.backend == "vllm"):
             raise UserError(
@@ -235,11 +234,8 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
         who = self._own(mode, options) if is_own else self._model(mode, options, live)
         if live:
             return replace(who, chain=defended.parse(tuple(names_of(self.defend)), who.mode))
-        for one in chain:
-            if who.mode not in one.modes:
-                known = " and ".join(one.modes)
-                raise UserError(f"--defend {one.code}: it works in {known} mode, not in {who.mode}")
         suffix = "" if words is OURS else f"-{self.prompt_format}"
+        chain = defences.parse(names_of(self.defend), who.mode)
         return replace(who, words=words, chain=chain, suffix=suffix)
 
     def _own(self, mode: str | None, options: RequestOptions) -> Who:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import io
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -321,7 +321,8 @@ def _sft_checks(config: Any, shards: Shards, model: Path) -> Iterator[Finding]:
     for split, paths in (("train", shards.train), ("validation", shards.validation)):
         try:
             dataset = create_sft_dataset([str(path) for path in paths], config.data, tokenizer, None)
-            lengths = [len(_untruncated(dataset, index)) for index in range(len(dataset))]
+            encode = dataset.tokenizer.apply_chat_template  # however long a conversation is
+            lengths = [len(encode(messages, return_dict=False)) for messages in dataset.messages]
         except Exception as error:  # whatever it is, verl would end on it
             yield Finding(f"{split} rows", "failed", f"the SFT dataset cannot read them: {first_line(error)}")
             continue
@@ -332,10 +333,3 @@ def _sft_checks(config: Any, shards: Shards, model: Path) -> Iterator[Finding]:
                 "validation batch", "failed", f"{len(lengths)} rows make no batch: verl's loss is nan"
             )
     yield _steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs)
-
-
-def _untruncated(dataset: Any, index: int) -> Any:
-    """Token ids of one conversation, however long."""
-    messages: Sequence[Any] = dataset.messages[index]
-    encode: Callable[..., Any] = dataset.tokenizer.apply_chat_template
-    return encode(messages, return_dict=False)

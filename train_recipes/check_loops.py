@@ -11,9 +11,6 @@ from typing import Any, Literal
 
 import pyarrow.parquet as pq
 
-from robustbench_tc.errors import UserError
-
-from . import verl_sampling
 from .compose import first_line
 from .dataset import Shards, read_rows
 from .mixture.reward import SINGLE
@@ -61,7 +58,7 @@ def loops(config: Any, shards: Shards, tokenizer: Any) -> list[Line]:
 
 
 def _mixture(config: Any, shards: Shards, tokenizer: Any, written: dict[str, Any]) -> list[Line]:
-    """Whether each row's loop is that of its recipe, and reward and order are those of a mixture."""
+    """Whether each row's loop is that of its recipe, and the reward is that of a mixture."""
     said: list[str] = []
     golds: list[str] = []
     for split, paths in (("train", shards.train), ("validation", shards.validation)):
@@ -77,10 +74,6 @@ def _mixture(config: Any, shards: Shards, tokenizer: Any, written: dict[str, Any
     if reward.startswith("pkg://robustbench_tc.") and not reward.endswith(".mixture.reward"):
         detail = f"the rows name a reward each, and the config has {reward} for all: take --recipe mixture"
         return [("mixture", "failed", detail)]
-    try:
-        verl_sampling.check_share(config.data.get("sampling", "uniform"), ("agent_name",))
-    except UserError as error:
-        return [("mixture", "failed", str(error))]
     lines: list[Line] = [("mixture", "ok", f"train {said[0]}; validation {said[1]}")]
     room = written.get(AGENTS[SINGLE], {}).get("response_length")
     over = sum(len(tokenizer.encode(gold)) > room for gold in golds) if room else 0

@@ -20,9 +20,8 @@ _FREE = (
     "actor_rollout_ref.model.override_config",
     "model.override_config",
     "data.apply_chat_template_kwargs",
-    "data.sampling",
 )
-"""Keys and groups of keys that are not verl's: the user's own, and what verl_plugin reads."""
+"""Keys and groups of keys that are not verl's: the user's own."""
 
 
 class Recipe(NamedTuple):

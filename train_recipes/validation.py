@@ -31,7 +31,6 @@ class Row(NamedTuple):
     component: str
     best: float
     """The most that an answer to it can earn."""
-    type_code: str = CLEAN
 
 
 class Scored(NamedTuple):
@@ -46,8 +45,7 @@ class Scored(NamedTuple):
 def row(extra_info: Mapping[str, Any], ground_truth: str) -> Row:
     """A row by its columns; one that meets an error inside the rollout is of the component `retry`."""
     component = extra_info.get("component") or (RETRY if extra_info.get("retry") else CLEAN)
-    code = str(extra_info.get("type_code") or CLEAN)
-    return Row(str(extra_info["clean_id"]), str(component), best(ground_truth), code)
+    return Row(str(extra_info["clean_id"]), str(component), best(ground_truth))
 
 
 def best(ground_truth: str) -> float:

@@ -1,4 +1,4 @@
-"""Validation by component, `data.sampling` and `data.noisy`.
+"""Validation by component, and `data.noisy`.
 
 verl imports what VERL_USE_EXTERNAL_MODULES names.
 """
@@ -6,9 +6,7 @@ verl imports what VERL_USE_EXTERNAL_MODULES names.
 from verl.trainer.ppo.v1 import PPOTrainer, trainer_base
 
 from . import verl_noisy
-from .verl_sampling import wrap
 from .verl_validation import install
 
 install(PPOTrainer)
 verl_noisy.install(trainer_base)  # after it: the rate follows what validation adds
-trainer_base.create_rl_sampler = wrap(trainer_base.create_rl_sampler)

@@ -10,8 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from . import validation, verl_sampling
-from .sampling import losses
+from . import validation
 
 
 class Named:
@@ -58,10 +57,6 @@ def install(trainer: Any) -> None:
         folder = Path(self.config.trainer.default_local_dir)
         pairs = zip(uids, infos["reward"], strict=True)
         answers = [validation.scored(self._rbtc_rows[uid], reward) for uid, reward in pairs]
-        train = getattr(self, "train_dataloader", None)
-        if isinstance(order := getattr(train, "sampler", None), verl_sampling.Sampler):
-            order.drawing.weights.update(losses(map(self._rbtc_rows.__getitem__, uids), answers))
-            found |= {f"sampling/{name}": share for name, share in order.drawing.weights.shares.items()}
         return found | validation.compared(answers, folder, self.global_steps)
 
     trainer._rbtc_rows = {}

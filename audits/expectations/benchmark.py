@@ -1,30 +1,22 @@
 """The suites of a benchmark build: columns, configs, tables, rows, rewritten texts."""
 
 from collections import Counter
-from typing import Any, NamedTuple
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.builders.configs import PublishedType, published
-from robustbench_tc.schema import PublishedSample, dumps, loads
+from robustbench_tc.schema import PublishedSample
 
-from ..checks import DoesNotApply, check, native, rules
+from ..checks import native, rules
 from ..folder import TABLES, Folder
 from ..invariants.base import is_for
 from ..own_tools import is_own
 from ..report import Check, without
 from ..scan import Scan
 from . import configs as configs_of
-from .columns import Column, beside, contract
+from .columns import beside, contract
 from .configs import Config
 from .gx import run, run_over
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
-
-TABLE_COLUMNS = {
-    "taxonomy": set(PublishedType.__struct_fields__),
-    "evidence": {"type_code", "repo", "number", "url", "claim", "verdict", "role", "note", "checked_on"},
-    "known_issues": {"source", "file", "record", "clean_id", "reason", "detail", "status"},
-}
 
 
 # --- columns ------------------------------------------------------------------------------------------
@@ -39,20 +31,6 @@ def columns_suite(folder: Folder) -> list[Check]:
     return run_over("benchmark_columns", found)
 
 
-@check("benchmark_columns", "columns")
-def are_the_contracts(one: Column) -> None:
-    """Every sample config has the same columns in the same order, so one reader reads them all."""
-    column, found = one.expected[0], one.found[0]
-    assert column == found, f"column {column}, found_column {found}"
-
-
-@check("benchmark_columns", "columns")
-def have_the_contracts_types(one: Column) -> None:
-    """A column that changes its type breaks every reader of the version before."""
-    kind, found = one.expected[1], one.found[1]
-    assert kind == found, f"type {kind or '(none)'}, found_type {found or '(none)'}"
-
-
 # --- configs ------------------------------------------------------------------------------------------
 
 
@@ -61,7 +39,7 @@ def configs_suite(scan: Scan) -> list[Check]:
     folder, report = scan.folder, scan.folder.report
     there = set(folder.configs())
     profile, own = str(report.get("profile")), is_own(folder)
-    exact, floor = pinned(profile), papers_floor() if profile == "paper" else {}
+    exact = pinned(profile)
     # All clean rows; per type those from the paper's sources, of which the types' counts speak.
     five = {source.name for source in sources.sources() if source.paper}
     columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
@@ -91,16 +69,12 @@ def configs_suite(scan: Scan) -> list[Check]:
                 # Nobody states how many rows a type has that a generator may write.
                 built=None if config in further else papers[config],
                 stated=exact.get(config),
-                floor=floor.get(config),
                 reported=reported.get(config, 0),
             )
         found.append(one)
     checks = run_over("benchmark_configs", found)
-    if not exact:
-        reason = f"no counts are known beforehand for profile {profile!r}"
-        return without(checks, "configs.rows_as_pinned", reason)
-    reason, allowed = f"the paper has no profile {profile!r}", "the paper's counts are those of profile paper"
-    return checks if floor else without(checks, "configs.rows_at_least_the_papers", reason, allowed)
+    reason = f"no counts are known beforehand for profile {profile!r}"
+    return checks if exact else without(checks, "configs.rows_as_pinned", reason)
 
 
 def pinned(profile: str) -> dict[str, int]:
@@ -115,70 +89,6 @@ def pinned(profile: str) -> dict[str, int]:
     }
 
 
-def papers_floor() -> dict[str, int]:
-    """Config → rows that profile `paper` has at least: the paper's, less those with nothing to rewrite."""
-    core = ((kind.code, kind.paper_rows, kind.paper_unchanged) for kind in taxonomy.types())
-    return {
-        taxonomy.CLEAN: pinned("paper")[taxonomy.CLEAN],
-        **{code: rows - unchanged for code, rows, unchanged in core if rows is not None},
-    }
-
-
-# --- tables -------------------------------------------------------------------------------------------
-
-
-class Published(NamedTuple):
-    """One of the tables beside the rows."""
-
-    id: str
-    columns: set[str]
-    rows: list[dict[str, Any]]
-    types: dict[str, taxonomy.PerturbationType]
-
-
-def tables_suite(folder: Folder) -> list[Check]:
-    """The three tables: their columns, and the taxonomy as this package has it."""
-    stated = [kind.code for kind in taxonomy.types("all")]
-    built = list(folder.report.get("types") or ())
-    types = {kind.code: kind for kind in taxonomy.among((*stated, *built))}
-    there = folder.configs()
-    shards = {table: folder.columns(table, "test").values() for table in TABLES if table in there}
-    return run_over(
-        "benchmark_tables",
-        [
-            Published(
-                table,
-                {name for shard in shards.get(table, ()) for name, _ in shard},
-                list(folder.rows(table)) if table in there else [],
-                types,
-            )
-            for table in TABLES
-            # Own cases: nothing was left out, and an empty table could not be loaded.
-            if table in there or table != "known_issues" or not is_own(folder)
-        ],
-    )
-
-
-@check("benchmark_tables", "tables")
-def columns(one: Published) -> None:
-    """The tables explain the rows: each has the columns that say how."""
-    missing = TABLE_COLUMNS[one.id] - one.columns
-    assert not missing, f"columns {', '.join(sorted(missing))} are missing"
-
-
-@check("benchmark_tables", "tables")
-def taxonomy_(one: Published) -> None:
-    """The published taxonomy is the one that rows and reports are made with."""
-    if one.id != "taxonomy":
-        raise DoesNotApply
-    found = Counter(str(row.get("code")) for row in one.rows)
-    assert found == Counter(one.types.keys()), "its codes are not the package's"
-    for row in one.rows:
-        mine = loads(dumps(published(one.types[row["code"]])))
-        same = all(row.get(name) == value for name, value in mine.items())
-        assert same, f"{row['code']} is described otherwise"
-
-
 # --- rows ---------------------------------------------------------------------------------------------
 
 
@@ -189,17 +99,6 @@ def rows_suite(scan: Scan) -> list[Check]:
     """
     codes = {taxonomy.CLEAN, *taxonomy.codes(), *scan.counts}
     wanted = [rule for rule in rules("benchmark_rows") if any(is_for(rule, code) for code in codes)]
-    known = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with(frozenset(scan.counts)))]
-    sets = {
-        "type_is_known": known,
-        "source_is_known": [sources.OWN] if is_own(scan.folder) else list(sources.names()),
-    }
-    wanted = [
-        rule._replace(arguments={**rule.arguments, "value_set": sets[rule.name]})
-        if rule.name in sets
-        else rule
-        for rule in wanted
-    ]
     return run("benchmark_rows", scan.found.rows, wanted)
 
 
@@ -209,20 +108,6 @@ native(
     "Predictions are kept under a row's id: two rows under one id would share an answer.",
     "ExpectColumnValuesToBeUnique",
     column="id",
-)
-native(
-    "benchmark_rows",
-    "rows.type_is_known",
-    "A type code that the taxonomy does not have belongs to no channel.",
-    "ExpectColumnValuesToBeInSet",
-    column="type_code",
-)
-native(
-    "benchmark_rows",
-    "rows.source_is_known",
-    "A source has a scorer: no scorer, no score.",
-    "ExpectColumnValuesToBeInSet",
-    column="source",
 )
 native(
     "benchmark_rows",

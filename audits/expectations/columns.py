@@ -33,10 +33,15 @@ def contract(*structs: type) -> list[Named]:
     return [(field.name, type_name(field.type)) for field in arrow_schema(*structs)]
 
 
+_SAME = "Every config has the same columns in the same order with the same types: one reader reads them."
+
+
+@check("benchmark_columns", "columns", _SAME)
+@check("live_columns", "columns", _SAME)
 @check(
-    "live_columns",
+    "training_columns",
     "columns",
-    "Every config has the same columns in the same order with the same types: one reader reads them.",
+    "verl reads these columns by name and type, and ignores or drops what it does not know.",
 )
 @check(
     "prediction_columns",

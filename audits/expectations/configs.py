@@ -22,17 +22,12 @@ class Config(NamedTuple):
     built: int | None = None
     """Of the rows, those of which `stated` speaks."""
     stated: int | None = None
-    floor: int | None = None
     what: str = "samples"
     """What `clean` are."""
     clean: AbstractSet[str] | None = None
     """The clean ids that have a row each, or a skip with a reason."""
     present: AbstractSet[str] = frozenset()
     skips: Mapping[str, str] = MappingProxyType({})
-    worlds: tuple[Mapping[str, int], Mapping[str, object]] = ({}, {})
-    """World → rows, as the files and the report count them."""
-    labels: tuple[Mapping[str, int], Mapping[str, object]] | None = None
-    """The same by label and world."""
 
 
 @check(
@@ -80,14 +75,6 @@ def rows_as_pinned(one: Config) -> None:
     if one.built is None and one.stated is None:
         raise DoesNotApply
     assert one.built in (one.stated, None), f"built {one.built}, stated {one.stated}"
-
-
-@check("benchmark_configs", "configs")
-def rows_at_least_the_papers(one: Config) -> None:
-    """Every type has at least the rows that the paper has, but for the two description types."""
-    if one.rows is None:
-        raise DoesNotApply
-    assert one.rows >= (one.floor or 0), f"rows {one.rows}, floor {one.floor}"
 
 
 @check("benchmark_configs", "configs")

@@ -1,15 +1,20 @@
 """The suites of a live build: columns, configs, rows by themselves and in pairs, and what a replay gave."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from robustbench_tc.live_types import config_of, registry_codes, registry_types, type_code, type_codes
+from robustbench_tc.live_types import (
+    by_name,
+    config_of,
+    registry_types,
+    type_code,
+    type_codes,
+)
 from robustbench_tc.schema import KINDS, TASKS, LiveRow
 
-from ..checks import DoesNotApply, check, native, rules
+from ..checks import native, rules
 from ..folder import Folder
 from ..live.faults import faulty
 from ..live.replay import of_some
@@ -78,21 +83,12 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
     there, profile = folder.configs(), str(folder.report.get("profile"))
     pins = pinned(profile, folder.report.get("seed"))
     said = {config_of(code): _of(dict, counts) for code, counts in folder.said("rows").items()}
-    labels = {config_of(code): _of(dict, one) for code, one in folder.said("labels").items()}
     skips, tasks = skips_of(folder), scan.present.get(TASKS, set())
     found = []
     built = [type_code(kind) for kind in _of(list, folder.report.get("kinds")) if kind in KINDS]
     built += [type_code(name) for name in _of(list, folder.report.get("types")) if name in registry_types()]
     for config in dict.fromkeys((TASKS, *pins, *said, *there, *built)):
-        counted = scan.labels.get(config, {})
-        by_label = {f"{label}, {world}": n for world, one in counted.items() for label, n in one.items()}
-        reported = {
-            f"{label}, {world}": n
-            for label, one in labels.get(config, {}).items()
-            for world, n in _of(dict, one).items()
-        }
-        # Registry types are built only when they are named: no profile has them.
-        is_pinned = pins and config not in registry_codes()
+        is_pinned = pins and config not in by_name()  # no profile has those
         found.append(
             Config(
                 folder,
@@ -107,35 +103,12 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
                 clean=tasks if config in built else None,
                 present=scan.present.get(config, set()),
                 skips=skips.get(config, {}),
-                worlds=({world: sum(one.values()) for world, one in counted.items()}, said.get(config, {})),
-                labels=(by_label, reported) if config != TASKS and config not in registry_codes() else None,
             )
         )
     checks = run_over("live_configs", found)
     reason = f"no counts are known beforehand for profile {profile!r}, seed {folder.report.get('seed')}"
     allowed = "worlds of one's own, and parts of the dataset, have no counts beforehand"
     return checks if pins else without(checks, "configs.rows_as_pinned", reason, allowed)
-
-
-@check("live_configs", "configs")
-def worlds(one: Config) -> None:
-    """The report counts the rows of every world as the files do."""
-    _same_counts(*one.worlds)
-
-
-@check("live_configs", "configs")
-def labels(one: Config) -> None:
-    """The report counts the rows of every label as the files do."""
-    if one.labels is None:
-        raise DoesNotApply
-    _same_counts(*one.labels)
-
-
-def _same_counts(found: Mapping[str, int], reported: Mapping[str, Any]) -> None:
-    said = {name: number for name, number in reported.items() if number}
-    for name in sorted({*found, *said}):
-        rows, counted = found.get(name, 0), said.get(name, 0)
-        assert rows == counted, f"{name}: {rows} rows, reported {counted}"
 
 
 def _of(kind: Any, value: Any) -> Any:

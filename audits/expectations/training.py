@@ -1,6 +1,5 @@
 """The suites of a training build: the configs `full`, `mixed`, `retry` and `paft`, both splits."""
 
-import re
 from typing import Any, NamedTuple, TypeAlias
 
 from robustbench_tc import taxonomy
@@ -12,7 +11,6 @@ from ..contamination import messages
 from ..folder import Folder, type_name
 from ..hygiene.training import TRAINING_HYGIENE, TrainingTexts
 from ..report import Check
-from . import columns
 from .columns import Column, Named, beside
 from .gx import run, run_over
 
@@ -39,8 +37,6 @@ COLUMNS: dict[str, list[Named]] = {
 }
 """Config → its columns."""
 
-_CALLS = re.compile(r"<tool_call>\n?(.*?)\n?</tool_call>", re.DOTALL)
-
 
 def suite(folder: Folder) -> list[Check]:
     """Columns, counts and rows of every config that the build has."""
@@ -65,12 +61,6 @@ def suite(folder: Folder) -> list[Check]:
         *run_over("training_configs", splits),
         *run("training_rows", {name: [row.get(name) for row in rows] for name in names}),
     ]
-
-
-@check("training_columns", "columns")
-def are_as_the_trainer_reads_them(one: Column) -> None:
-    """verl reads these columns by name and type, and ignores or drops what it does not know."""
-    columns.are_the_contracts(one)
 
 
 class Split(NamedTuple):
@@ -163,26 +153,9 @@ def asks_something(row: Read) -> None:
 
 
 @check("training_rows")
-def gold_decodes(row: Read) -> None:
-    """A gold text whose calls do not decode raises inside the reward and stops training."""
-    block = _CALLS.search(row.gold)
-    if block is None:
-        assert "<tool_call>" not in row.gold, "its call block does not close"
-        return
-    try:
-        calls = [loads(line) for line in block.group(1).splitlines()]
-    except ValueError:
-        raise AssertionError("a line of its call block is not JSON") from None
-    good = all(
-        isinstance(c, dict) and isinstance(c.get("name"), str) and isinstance(c.get("parameters"), dict)
-        for c in calls
-    )
-    assert calls and good, "its call block holds no calls"
-
-
-@check("training_rows")
 def gold_earns_the_maximum(row: Read) -> None:
-    """A gold text that does not earn the highest reward teaches the wrong answer."""
+    """A gold text that does not earn the highest reward teaches the wrong answer; one whose calls do not
+    decode stops the training."""
     assert earns_maximum(row.gold), "its gold earns less than the maximum"
 
 

@@ -87,6 +87,17 @@ def _of_content(path: Path) -> Iterator[Leaf] | None:
     return None if holds_rows else leaves(pq.read_table(path).to_pylist())
 
 
+def texts_of(path: Path) -> Iterator[str]:
+    """The texts of a file: all of it, unpacked; of a Parquet file those of its footer and of all its rows."""
+    if path.suffix != ".parquet":
+        yield _text(path)
+        return
+    yield from (leaf.text for leaf in _in_footer(path))
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(1_000, use_threads=False):
+            yield from (leaf.text for leaf in leaves(batch.to_pylist()))
+
+
 def _of_footer(path: Path) -> Iterator[Leaf] | None:
     return _in_footer(path) if path.suffix == ".parquet" else None
 
@@ -106,17 +117,22 @@ def _in_footer(path: Path) -> Iterator[Leaf]:
 
 def _of_file(path: Path) -> Iterator[Leaf]:
     """The lines of a file as text, whatever it is; JSON is looked into besides."""
+    text = _text(path)
+    if path.suffix == ".json":
+        yield from _json(text)
+    for line in text.splitlines():
+        yield from _of_line(line)
+
+
+def _text(path: Path) -> str:
+    """What a file holds, unpacked. Raises ValueError where that is too much."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     with gzip.open(path) if packed else path.open("rb") as opened:
         data = opened.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise ValueError(f"it has more than {LARGEST} bytes")
-    text = data.decode("utf-8", "replace")
-    if path.suffix == ".json":
-        yield from _json(text)
-    for line in text.splitlines():
-        yield from _of_line(line)
+    return data.decode("utf-8", "replace")
 
 
 def _of_line(line: str) -> Iterator[Leaf]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from robustbench_tc.schema import Json, Sample, Tool
 
-from ..invariants.allowed import other_language, rewritten_texts
 from .leaves import leaves
 
 MESSAGE = 10_000
@@ -59,14 +58,3 @@ def _depth(value: Json, level: int = 0) -> int:
         return level
     inner = value.values() if isinstance(value, dict) else value
     return max((_depth(one, level + 1) for one in inner), default=level + 1)
-
-
-def out_of_proportion(row: Sample, new_tools: list[Tool]) -> Iterator[str]:
-    """Rewritten texts of quite another length than the clean ones, and new tools that explain at length."""
-    for path, _, _, before, after in rewritten_texts(row):
-        fewest = len(before) / (8 if other_language(row.type_code) else 2) - 20
-        if not fewest <= len(after) <= 2 * len(before) + 30:
-            yield f"{path} has {len(after)} characters for {len(before)}"
-    for tool in new_tools:
-        if len(tool.description) > NEW_DESCRIPTION:
-            yield f"new tool {tool.name[:40]} has a description of {len(tool.description)} characters"

@@ -128,7 +128,8 @@ class RowTexts(Texts):
         kind = taxonomy.get(row.type_code) if taxonomy.known(row.type_code) else None
         written = added_tools(row, clean) or [] if clean is not None and WRITES_TOOLS(kind) else []
         too_long, no_schema = _of_the_tools(raw["tools"], self._own)
-        long = (*lengths.too_long(row), *too_long, *lengths.out_of_proportion(row, written))
+        wordy = [tool.name[:40] for tool in written if len(tool.description) > lengths.NEW_DESCRIPTION]
+        long = [*lengths.too_long(row), *too_long, *(f"the description of new tool {name}" for name in wordy)]
         return {
             "length": in_short(long),
             "language": None if clean is None else _languages(row, clean, written),

@@ -29,11 +29,6 @@ def of(*channels: Channel) -> Of:
     return lambda kind: kind is not None and kind.channel in channels
 
 
-def of_series(series: str) -> Of:
-    """For rows of the types of a series, such as `typos` or `flood`."""
-    return lambda kind: kind is not None and kind.series == series
-
-
 def states_preference(kind: PerturbationType | None) -> bool:
     """For offers whose query says what is wanted."""
     return kind is not None and kind.channel == "offers" and bool(kind.traits.get("stated"))
@@ -53,7 +48,7 @@ EQUAL_OFFERS = of_design("", "swap")
 """For offers of which the one with the better annotation is the gold, the tools being equal."""
 
 BALANCED = of_design("inv", "unit", "moot")
-"""For offers whose gold has the suffixed name in half of the rows."""
+"""For offers between which more decides than one annotation: their unit alone says what is right."""
 
 
 def abbreviated(kind: PerturbationType | None) -> bool:

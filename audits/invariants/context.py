@@ -12,7 +12,7 @@ from robustbench_tc.taxonomy import PerturbationType
 
 from ..checks import check
 from .base import accepted_names, of
-from .texts import gold_values, gold_values_of
+from .texts import gold_values_of
 
 CONTEXT = of("context")
 
@@ -47,23 +47,6 @@ def _added(row: Sample, clean: Sample) -> tuple[Message, ...]:
     roles = [message.role for message in clean.messages]
     head = next((index for index, role in enumerate(roles) if role != "system"), len(roles))
     return row.messages[head : head + len(row.messages) - len(roles)]
-
-
-@check("benchmark_rows", for_=lengthened)
-def context_holds_no_gold_value(row: Sample, clean: Sample) -> None:
-    """Whoever copies from an earlier exchange must not be right: no golden value stands there, and no
-    accepted tool where text alone does."""
-    said = "\n".join(message.content for message in _added(row, clean)).casefold()
-    names = set() if with_calls(taxonomy.get(row.type_code)) else accepted_names(clean)
-    for value in {*gold_values(clean), *names}:
-        wanted = value.strip().casefold()
-        if not wanted or wanted not in said:
-            continue
-        start = r"(?<![^\W_])" if wanted[0].isalnum() else ""
-        end = r"(?![^\W_])" if wanted[-1].isalnum() else ""
-        assert not re.search(start + re.escape(wanted) + end, said), (
-            "a golden value or tool stands before the request"
-        )
 
 
 @check("benchmark_rows", for_=with_calls)

@@ -6,9 +6,9 @@ from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import Call, Sample
 
 from ..checks import DoesNotApply, check
-from .allowed import without_descriptions
 from .base import (
-    OFFERS,
+    BALANCED,
+    EQUAL_OFFERS,
     abbreviated,
     accepted_names,
     design,
@@ -68,16 +68,11 @@ def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> None:
         "gold_tool_index points at no tool"
     )
     kind = taxonomy.get(row.type_code)
-    if kind.channel == "registry" and kind.ground_truth_changes:
+    if BALANCED(kind) or (kind.channel == "registry" and kind.ground_truth_changes):
         raise DoesNotApply  # which tool is meant is the unit's own to check
     new, old = row.tools[row.gold_tool_index], clean.tools[clean.gold_tool_index]
     if row.component == "action":
         assert new == old, "the indexed tool is not the clean gold tool"
-    elif design(kind) == "moot":
-        left, right = without_descriptions(new.parameters), without_descriptions(old.parameters)
-        known = right.get("properties", {})
-        same = all(known.get(name) == about for name, about in left.get("properties", {}).items())
-        assert same, "the indexed tool has parameters that the clean one lacks"
     elif row.component == "reward":
         assert new.parameters == old.parameters, "the indexed tool has other parameters"
     else:
@@ -88,7 +83,7 @@ def gold_index_means_the_clean_tool(row: Sample, clean: Sample) -> None:
 def gold_is_the_clean_gold(row: Sample, clean: Sample) -> None:
     """The meaning stays, so does the answer: only renamed (AB types) or reduced to treated tools (reward)."""
     kind = taxonomy.get(row.type_code)
-    if not OFFERS(kind):
+    if not EQUAL_OFFERS(kind):
         if kind.ground_truth_changes:
             raise DoesNotApply  # how it may is the unit's own to check
         assert row.golden_answers == clean.golden_answers, "the golden answers changed"
@@ -101,16 +96,6 @@ def gold_is_the_clean_gold(row: Sample, clean: Sample) -> None:
         names = dict(zip(old, new, strict=True))
         expected = tuple(
             tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in expected
-        )
-    if design(kind) == "moot":
-        # the answers without the parameters that their tools lack in the row
-        known = {tool.name: tool.properties for tool in row.tools}
-        expected = tuple(
-            tuple(
-                Call(c.name, {p: v for p, v in c.parameters.items() if p in known.get(c.name, {})})
-                for c in answer
-            )
-            for answer in expected
         )
     assert row.golden_answers == expected, "it is not the clean gold of the treated tools"
 

@@ -7,7 +7,7 @@ from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Sample, Tool
 
 from ..checks import check
 from .allowed import added_tools
-from .base import accepted_names, first_answer_names, of, of_series
+from .base import first_answer_names, of
 
 PER_TOOL = 2
 """New tools for each tool of the clean row, at most (`redundant`)."""
@@ -153,28 +153,3 @@ def _alike(one: Tool, other: Tool) -> bool:
     names = [re.sub(r"[^a-z0-9]", "", tool.name.lower()).removesuffix("s") for tool in (one, other)]
     words = [set(re.findall(r"\w+", tool.description.lower())) for tool in (one, other)]
     return names[0] == names[1] or (words[0] == words[1] and bool(words[0]))
-
-
-@check("benchmark_rows", for_=of_series("flood"))
-def no_new_tool_is_described_as_a_gold_one(row: Sample, clean: Sample) -> None:
-    """A tool that would serve as well makes a second answer right: none that came in has more than half of
-    its words in common with an accepted tool's description."""
-    gold = [_words_of(tool) for tool in clean.tools if tool.name in accepted_names(clean)]
-    known = {tool.name for tool in clean.tools}
-    for tool in row.tools:
-        words = _words_of(tool)
-        for other in gold:
-            shared = words & other
-            assert tool.name in known or len(shared) <= 2 or 2 * len(shared) <= max(len(words), len(other)), (
-                f"{tool.name} is described as an accepted tool is: {', '.join(sorted(shared)[:5])}"
-            )
-
-
-_OF_ANY_TOOL = frozenset(
-    "thi that with from given search searche return find user data based like retrieve specific about".split()
-)
-
-
-def _words_of(tool: Tool) -> set[str]:
-    words = re.findall(r"[a-z]{4,}", f"{tool.name} {tool.description}".lower())
-    return {word.removesuffix("s") for word in words} - _OF_ANY_TOOL

@@ -11,14 +11,9 @@ from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample, dumps
 
 from ..checks import check
 from .allowed import rewritten_texts
-from .base import OFFERS, REWRITES, accepted_names, design, of, of_series, states_preference, translated
+from .base import EQUAL_OFFERS, REWRITES, of, states_preference, translated
 
 _COST = re.compile(r"(?i)\b(?:cost|costs|cheap|cheaper|cheapest|price|budget|expensive|affordable)\b")
-_DISMISSED = re.compile(
-    r"(?i)at any price|the price does not matter|whatever it costs|the cost is no concern|there is no hurry"
-    r"|the response time does not matter|however long it takes|speed is no concern"
-)
-"""What a request says of the quality that it gives up, where both are offered."""
 _TIME = re.compile(r"(?i)\b(?:quick|quickly|quickest|fast|faster|fastest|soon|soonest|hurry|time|urgent)\b")
 
 
@@ -61,73 +56,11 @@ def gold_values_kept(row: Sample, clean: Sample) -> None:
 
 
 @check("benchmark_rows", for_=translated)
-def surfaces_stand_for_values(row: Sample, clean: Sample) -> None:
-    """What the map names as a golden value's words stands in the request, for that one value of the gold."""
-    surfaces, values = value_map(row), set(gold_values(clean))
-    texts = [after for _, _, _, _, after in rewritten_texts(row)]
-    assert surfaces, "no map says what stands for the golden values"
-    strange = [value for value in surfaces if value not in values]
-    assert not strange, f"{len(strange)} values of its map are not the gold's"
-    assert len({surface.casefold() for surface in surfaces.values()}) >= len(surfaces), (
-        "its map gives two values the same words"
-    )
-    assert not any(not any(surface in text for text in texts) for surface in surfaces.values()), (
-        "words of its map do not stand in the request"
-    )
-
-
-@check("benchmark_rows", for_=translated)
-def mapped_values_stand_nowhere_in_english(row: Sample, clean: Sample) -> None:
-    """Whoever copies a value from beside the request was not asked to translate it: no message and no tool
-    has a mapped value in English."""
-    said = "\n".join([*(message.content for message in row.messages), dumps(row.tools)]).casefold()
-    for value in value_map(row):
-        assert not re.search(rf"(?<![^\W_]){re.escape(value.casefold())}(?![^\W_])", said), (
-            f"{value!r} stands in the row in English too"
-        )
-
-
-@check("benchmark_rows", for_=translated)
 def chinese_dates_are_as_people_type_them(row: Sample, clean: Sample) -> None:
     """A month in words before a day in digits is nobody's spelling: it reads 3月16日."""
     texts = (after for _, _, _, _, after in rewritten_texts(row))
     odd = _in_chinese(row) and any(re.search(r"[一二三四五六七八九十]+月\s?\d", text) for text in texts)
     assert not odd, "a month stands in words before a day in digits"
-
-
-_ONE_LETTER_CHANGES_IT = re.compile(
-    r"(?i)(?<![\w'’])(?:no|not|never|none|neither|nor|without|cannot|\w+n['’]t|one|two|three|four|five|six|seven|"
-    r"eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|first|second|third|half|"
-    r"twice|double)(?![\w'’])"
-)
-"""Number words and negations."""
-
-
-@check("benchmark_rows", for_=of_series("typos"))
-def words_that_decide_are_typed_right(row: Sample, clean: Sample) -> None:
-    """A slip in a number word, a negation or what tells the gold tool's name from another asks for something
-    else."""
-    names = [tool.name for tool in row.tools]
-    accepted = [name for name in names if name in accepted_names(row)]
-    telling = {
-        word
-        for gold in accepted
-        for other in names
-        if other not in accepted and set(_parts(gold)) & set(_parts(other))
-        for word in set(_parts(gold)) - set(_parts(other))
-    }
-    for path, _, _, before, after in rewritten_texts(row):
-        was, now = (
-            Counter(found.lower() for found in _ONE_LETTER_CHANGES_IT.findall(text))
-            | Counter(word for word in re.findall(r"[a-z]+", text.lower()) if word in telling)
-            for text in (before, after)
-        )
-        lost = was - now
-        assert not lost, f"{path} has a slip in {min(lost)!r}"
-
-
-def _parts(name: str) -> list[str]:
-    return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+", name)]
 
 
 def gold_values(sample: Sample) -> Iterator[str]:
@@ -180,7 +113,7 @@ def only_one_user_turn_changes(row: Sample, clean: Sample) -> None:
     )
 
 
-@check("benchmark_rows", for_=OFFERS)
+@check("benchmark_rows", for_=EQUAL_OFFERS)
 def preference_as_its_type_says(row: Sample, clean: Sample) -> None:
     """The query asks for the cheap or the quick tool where the type says so, and for nothing else."""
     kind = taxonomy.get(row.type_code)
@@ -192,9 +125,6 @@ def preference_as_its_type_says(row: Sample, clean: Sample) -> None:
             before = str(change.before)
             assert change.after.startswith(before), "the query is not the clean one plus a sentence"
             added = change.after[len(before) :]
-            if design(kind) == "inv":
-                assert _DISMISSED.search(added), "the sentence does not give up the other quality"
-                added = _DISMISSED.sub("", added)
             right, wrong = (_COST, _TIME) if kind.traits["quality"] == "cost" else (_TIME, _COST)
             assert right.search(added), "the sentence states no preference of the right kind"
             assert not wrong.search(added), "the sentence states another preference too"

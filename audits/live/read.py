@@ -31,8 +31,6 @@ class Entry(NamedTuple):
     """None where it does not decode."""
     problem: str
     """Why it does not decode."""
-    canonical: str
-    """A column whose text is not the one that its value is written as, or ""."""
     clean: LiveRow | None
     """The clean row of the same task, for a row of another config."""
     differs: tuple[str, ...]
@@ -68,8 +66,5 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
         row = schema.record(raw, LiveRow)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         problem = f"it does not decode: {type(error).__name__} {str(error)[:140]}"
-        return Entry(where, config, None, problem, "", of and of.row, differs)
-    written = schema.plain_row(row)
-    written["flags"] = list(row.flags)
-    not_canonical = next((name for name in COLUMNS if written[name] != raw[name]), "")
-    return Entry(where, config, row, "", not_canonical, of and of.row, differs)
+        return Entry(where, config, None, problem, of and of.row, differs)
+    return Entry(where, config, row, "", of and of.row, differs)

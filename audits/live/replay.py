@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from robustbench_tc.live_types import registry_codes
-from robustbench_tc.schema import CORE_TEXTS, Json, LiveRow, dumps
-from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.schema import Json, LiveRow, Step, dumps
+from robustbench_tc.worlds.faults import CORE_TEXTS, FaultedWorld
 from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
@@ -148,17 +148,18 @@ class Replay:
             await world.call(gold.call.name, gold.call.parameters)
         return world
 
+    async def _walk(self, row: LiveRow) -> list[Step]:
+        """What each of gold's calls is answered with the row's tools and under its fault."""
+        async with _closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
+            return [await world.call(gold.call.name, gold.call.parameters) for gold in gold_calls(row)]
+
     async def _not_taken(self, row: LiveRow) -> str:
-        seen = await self._replayed(row)
-        async with _closing(FaultedWorld(await self._open(row), row.tools)) as world:
-            for number, (gold, before) in enumerate(zip(gold_calls(row), seen, strict=True), 1):
-                step = await world.call(gold.call.name, gold.call.parameters)
-                if not step.executed and step.problem is None:
-                    return f"{gold.call.name[:80]} (call {number}) goes to a tool that is not of the world"
-                if step.text != before.text:
-                    return (
-                        f"{gold.call.name[:80]} (call {number}) is answered otherwise than in the clean row"
-                    )
+        walked = zip(gold_calls(row), await self._walk(row), await self._replayed(row), strict=True)
+        for number, (gold, step, before) in enumerate(walked, 1):
+            if not step.executed and step.problem is None:
+                return f"{gold.call.name[:80]} (call {number}) goes to a tool that is not of the world"
+            if step.text != before.text:
+                return f"{gold.call.name[:80]} (call {number}) is answered otherwise than in the clean row"
         return HOLDS
 
     # --- faults ---------------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ class Replay:
             decides = await self._decides(row, place)
             found["position_is_decisive"] = held(decides, f"without {gold.call.name} the end is equal")
         if fault.kind == "stale_read":
-            found["stale_read_matters"] = await self._read_back(row, place, seen)
+            found["stale_read_matters"] = await self._read_back(row, seen)
         elif fault.kind != "strict_types":  # gold's arguments have the declared types
             found["fault_is_met"] = await self._meets(row, place, seen)
         if fault.kind == "fabricated_leaf":
@@ -187,24 +188,19 @@ class Replay:
             found["prerequisite_makes_sense"] = held(coupled, f"the world's table has no {said[:160]}")
         return found
 
-    async def _read_back(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
-        async with _closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
-            for number, gold in enumerate(gold_calls(row)):
-                step = await world.call(gold.call.name, gold.call.parameters)
-                if step.met:
-                    return matters(row, number, seen, step.text)
+    async def _read_back(self, row: LiveRow, seen: list[Seen]) -> str:
+        for number, step in enumerate(await self._walk(row)):
+            if step.met:
+                return matters(row, number, seen, step.text)
         return "gold never reads what the write did"
 
     async def _meets(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
-        async with _closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
-            for number, gold in enumerate(gold_calls(row)[: place + 1]):
-                step = await world.call(gold.call.name, gold.call.parameters)
-                if step.met != (number == place):
-                    return (
-                        f"{gold.call.name} (call {number + 1}) {'meets' if step.met else 'does not meet'} it"
-                    )
-                if number < place and step.text != seen[number].text:
-                    return f"{gold.call.name} (call {number + 1}) is answered otherwise than in the clean row"
+        steps = (await self._walk(row))[: place + 1]
+        for number, (gold, step) in enumerate(zip(gold_calls(row), steps, strict=False)):
+            if step.met != (number == place):
+                return f"{gold.call.name} (call {number + 1}) {'meets' if step.met else 'does not meet'} it"
+            if number < place and step.text != seen[number].text:
+                return f"{gold.call.name} (call {number + 1}) is answered otherwise than in the clean row"
         return HOLDS
 
     async def _decides(self, row: LiveRow, place: int) -> bool:

@@ -46,13 +46,6 @@ def of_a_task(entry: Entry) -> bool:
 
 
 @check("live_rows")
-def canonical(row: LiveRow, entry: Entry) -> None:
-    """Every cell is the text that its value is written as: nothing hides in it, equal rows are equal
-    bytes."""
-    assert not entry.canonical, f"column {entry.canonical}"
-
-
-@check("live_rows")
 def place(row: LiveRow, entry: Entry) -> None:
     """A row lies in the config of its type and its id says task and type: both are how it is found."""
     assert entry.config in (TASKS, *type_codes()), f"{entry.config} is no config of the live dataset"

@@ -54,8 +54,6 @@ class LiveScan:
         self.columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *names)}
         self.counts: Counter[str] = Counter()
         """Config → rows."""
-        self.labels: dict[str, dict[str, dict[str, int]]] = {}
-        """Config → world → label (`""`: clean) → rows."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
 
@@ -67,12 +65,8 @@ class LiveScan:
         for name, column in self.columns.items():
             if name not in ("id", "task"):
                 column.append(verdicts.get(name))
-        if entry.row is None:
-            return
-        row = entry.row
-        self.present.setdefault(entry.config, set()).add(row.clean_id)
-        by_world = self.labels.setdefault(entry.config, {}).setdefault(row.world, {})
-        by_world[row.label or ""] = by_world.get(row.label or "", 0) + 1
+        if entry.row is not None:
+            self.present.setdefault(entry.config, set()).add(entry.row.clean_id)
 
 
 async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:

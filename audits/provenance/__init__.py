@@ -17,7 +17,6 @@ from ..folder import Folder
 from ..report import Check
 from .beside import Cards, audit_report_check, cards_check, form_check
 from .files import OF_AN_AUDIT, files_checks, named
-from .licence import licence_checks
 from .manifest import manifest_check
 from .rebuilt import Comparison, nothing_compared
 from .shipped import shipped_check
@@ -51,7 +50,7 @@ class Provenance(NamedTuple):
 
 
 def audit(folder: Folder, rebuild: Rebuild) -> Provenance:
-    """The files, the rebuild, the clean rows' digest, the licence."""
+    """The files, the rebuild, the clean rows' digest."""
     checks, why = [], ""
     for found, reason in steps(folder, rebuild):
         checks += found
@@ -76,7 +75,6 @@ def steps(folder: Folder, rebuild: Rebuild) -> Iterator[tuple[list[Check], str]]
     yield [shipped], ""
     vouched = folder.kind == "training" and shipped.status == "passed" and carded
     yield _rebuilt(folder, rebuild, carded, _EVERY_ROW_SHIPPED if vouched else None)
-    yield licence_checks(folder), ""
 
 
 def _rebuilt(

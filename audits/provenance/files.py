@@ -11,8 +11,7 @@ from robustbench_tc.builders import errata_files
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.own.book import NAME as BOOK
 
-from ..folder import Folder
-from ..inventory import empty_folders
+from ..folder import Folder, empty_folders
 from ..own_tools import is_own
 from ..report import Check, Failure, check
 

@@ -1,10 +1,8 @@
 """A build held against the same build made again: schema, cells, row order, footers, bytes, reports."""
 
 import contextlib
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,13 +14,11 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Json, dumps
 
-from ..folder import BROKEN, Folder
+from ..folder import BROKEN, SHARD, Folder
 from ..report import Check, Failure, check, not_run, without
 from .files import GENERATIONS, of_kind
 
 Row: TypeAlias = Mapping[str, Any]
-
-_SHARD = re.compile(r"([^/]+)/(\w+)-\d{5}-of-\d{5}\.parquet")
 
 _ARROW = b"ARROW:schema"
 """The footer key in which Arrow keeps the schema: compared as a schema, versions write it differently."""
@@ -115,7 +111,7 @@ class Comparison:
         tables: dict[tuple[str, str], list[str]] = {}
         for path in sorted({*mine, *theirs}):
             self._held["provenance.bytes"] += 1
-            if match := _SHARD.fullmatch(path):
+            if match := SHARD.fullmatch(path):
                 tables.setdefault((match.group(1), match.group(2)), []).append(path)
             if path not in mine:
                 self._fail("provenance.bytes", path, "the rebuild has it, the build has not")
@@ -255,15 +251,21 @@ def _differs(said: Mapping[str, Json], wanted: Mapping[str, Json], field: str) -
     mine, theirs = said[field], wanted[field]
     if dumps(mine) == dumps(theirs):
         return ""
-    pairs: Iterable[tuple[str, Json, Json]] = [("", mine, theirs)]
-    if isinstance(mine, dict) and isinstance(theirs, dict):
-        pairs = ((f"{key}: ", mine.get(key), theirs.get(key)) for key in dict.fromkeys((*theirs, *mine)))
-    elif isinstance(mine, list) and isinstance(theirs, list):
-        pairs = ((f"entry {n}: ", a, b) for n, (a, b) in enumerate(zip_longest(mine, theirs)))
-    for place, a, b in pairs:
+    ours, others = _places(mine), _places(theirs)
+    for place in dict.fromkeys((*others, *ours)):
+        a, b = ours.get(place), others.get(place)
         if dumps(a) != dumps(b):
             return f"{place}{short(a)}, building again gives {short(b)}"
     return "its entries are in another order"
+
+
+def _places(value: Json) -> dict[str, Json]:
+    """The parts of a field, by what is said in front of each."""
+    if isinstance(value, dict):
+        return {f"{key}: ": inner for key, inner in value.items()}
+    if isinstance(value, list):
+        return {f"entry {number}: ": inner for number, inner in enumerate(value)}
+    return {"": value}
 
 
 def short(value: Json) -> str:

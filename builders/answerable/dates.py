@@ -205,7 +205,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
 
     def find(self, moment: Moment) -> Evidence:
         """Where the day and the time of `moment` could be taken from."""
-        day = self._day(moment) if moment.month or moment.year or moment.day else Evidence("time of day")
+        day = self._day(moment) if moment.month else Evidence("time of day")  # a golden date names a month
         if (day.place is None and day.note != "time of day") or moment.clock is None:
             return day
         clock = self._clock(moment.clock, day.place)
@@ -239,18 +239,14 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
                 return Evidence("date", place)
             if said[1:3] == wanted[1:] and said.year is None:
                 partial = partial or place
-            elif moment.day is None and moment.month is None and said.year == moment.year:
-                return Evidence("year of a date", place)
         for day, note, place in self.relative:
             pairs = zip((day.year, day.month, day.day), moment[:3], strict=True)
             if moment.day is not None and all(wanted is None or have == wanted for have, wanted in pairs):
                 return Evidence(note, place)
         if partial is None and moment.day == 1 and (found := self._whole(moment)):
             return found
-        if partial is None:
+        if partial is None or moment.year is None:  # a date without a year that is said is found above
             return self._near(moment)
-        if moment.year is None:
-            return Evidence("date", partial)
         return self._year(moment.year, partial)
 
     def _whole(self, moment: Moment) -> Evidence | None:

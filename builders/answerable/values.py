@@ -2,7 +2,6 @@
 
 Values are looked for as they are, then as dates and numbers, then in the definition, then in another wording."""
 
-import ast
 import difflib
 import re
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ import msgspec
 
 from robustbench_tc.schema import ANY, OMIT, Json, Tool
 
+from ..plain import literal
 from . import dates, numbers, schemas, tables
 from .reading import KINDS, NOWHERE, Finding, Kind, Place, Reading, split, stem
 
@@ -185,7 +185,7 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
             return Finding("schema", "yes or no")
         if " to " in text and (halves := [dates.golden(half) for half in text.split(" to ")]) and all(halves):
             return _weakest([self._text(half, schema, tool) for half in text.split(" to ")])
-        if text[:1] in "[{" and (inner := _spelled(text)) is not None:
+        if isinstance(inner := literal(text), list | dict):
             return self.value(inner, schema, tool)
         return self._in_other_form(text, schema, tool)
 
@@ -338,15 +338,6 @@ _FROM_ZERO = re.compile(
 )
 _IN_CENTS = re.compile(r"\bcents?\b|smallest unit")
 _BEGINNING = re.compile(r"page number|page to|starting (?:point|index|page)|\boffset\b")
-
-
-def _spelled(text: str) -> Json:
-    """The list or object that a text spells, as a Python literal or as JSON; None for any other text."""
-    try:
-        found = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return found if isinstance(found, list | dict) else None
 
 
 def _weakest(found: list[Finding]) -> Finding:

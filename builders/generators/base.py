@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -244,33 +244,23 @@ def category(reason: str) -> str:
     return re.sub(r"\s*(?:['\"].*|\d.*)$", "", reason, flags=re.DOTALL)
 
 
-class Generator(Protocol):
-    """Writes the texts of one model-written type."""
+class Generator:
+    """Writes the texts of one model-written type; counts what it does, keeps the answers it does not take."""
 
-    label: str
-    """Where its texts come from: `recorded`, `hand-written`, `model@prompt-version`, `none`."""
+    def __init__(self, label: str) -> None:
+        """`label`: where its texts come from: `recorded`, `hand-written`, `model@prompt-version`, `none`."""
+        self.label = label
+        self._statistics = Statistics(generator=label)
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         """By request key the accepted text, or the reason why there is none.
 
         Raises UserError when the work as a whole cannot go on: no endpoint, a limit reached.
         """
-        ...
+        raise NotImplementedError
 
     def statistics(self) -> dict[str, Any]:
         """What was asked, answered, refused and retried so far, as plain values."""
-        ...
-
-
-class Counting:
-    """What the generators here share: they count what they do, and keep the answers they do not take."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self._statistics = Statistics(generator=label)
-
-    def statistics(self) -> dict[str, Any]:
-        """As `Generator.statistics`."""
         return self._statistics.report()
 
     def refusals(self) -> Sequence[Refusal]:
@@ -278,7 +268,7 @@ class Counting:
         return self._statistics.refusals
 
 
-class Answering(Counting):
+class Answering(Generator):
     """A generator that answers each request by itself."""
 
     def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:

@@ -35,7 +35,7 @@ from ..perturb.base import REGISTRY, Text, TextRequest
 from .base import (
     ANSWER_SCHEMA,
     NO_ANSWER,
-    Counting,
+    Generator,
     Refuse,
     check,
     read_object,
@@ -169,7 +169,7 @@ class Spent(msgspec.Struct):
     cost: float = 0.0
 
 
-class Model(Counting):
+class Model(Generator):
     """One type's texts from one model: `openai:MODEL[@BASE_URL[,BASE_URL…]]`."""
 
     def __init__(

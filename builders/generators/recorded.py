@@ -1,16 +1,16 @@
 """Recorded answers: what ships with the package, or a file of one's own.
 
 Two forms of the same thing. `generations.jsonl` and `judgments.jsonl` hold one answer per line with its input
-(the form of our sources and of every build, read with `recorded:PATH`). What ships is packed:
-`data/recorded.jsonl.gz` names its inputs by hash only, so no upstream text is in it, and typing errors are
-edits of the text they are made in. It is tracked: models wrote it once, nothing makes it again.
+(the form of our sources and of every build, read with `recorded:PATH`). What ships, `data/recorded.jsonl`,
+names its inputs by hash only, so no upstream text is in it, and typing errors are edits of the text they are
+made in. Models wrote it once, nothing makes it again.
 
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new
     ["score", "query_paraphrase", "5f0c…", "9d1e…", 4, "…"]                  a judgment, by hash of the answer
     ["serves", "31ab…", false, "…"]                        whether a new tool serves a sample, by hash of both
     ["sample", "c04d…"]                                    a sample that new tools were written for
-    ["refused", "language_es", "1f3c…", "not_judged"]      why there is no text: not written, or not judged
+    ["text", "language_es", "1f3c…", null, "not_judged"]   one that is not taken, and why
 
 Translated requests lie in files of their own (`builders/generations.py`).
 
@@ -20,7 +20,6 @@ judgments beside it name. A tool that was judged to serve a sample is not given 
 Several lines may answer one request (different samples, same words): the first that is accepted is taken.
 """
 
-import gzip
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
@@ -47,7 +46,7 @@ from ..perturb.abstention_recorded import Edit, ServedLine, apply_edits
 from ..perturb.base import Text, TextRequest
 from .base import NO_ANSWER, Answering, Refuse, check, writes_tools
 
-SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
+SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
 """Texts and judgments of the bundled starter samples, written by us."""
 
@@ -56,18 +55,13 @@ class _Text(msgspec.Struct, frozen=True, array_like=True, tag="text"):
     kind: str
     key: str
     value: Json
+    refused: str | None = None
 
 
 class _Edits(msgspec.Struct, frozen=True, array_like=True, tag="edits"):
     kind: str
     key: str
     edits: tuple[Edit, ...]
-
-
-class _Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
-    kind: str
-    key: str
-    reason: str
 
 
 class _Score(msgspec.Struct, frozen=True, array_like=True, tag="score"):
@@ -88,9 +82,8 @@ class _Sample(msgspec.Struct, frozen=True, array_like=True, tag="sample"):
     key: str
 
 
-Line: TypeAlias = _Text | _Edits | _Refused | _Score | _Serves | _Sample
-"""One line of packed answers: a text, its edits, why there is none, a score, if a tool serves, or whose
-samples they are."""
+Line: TypeAlias = _Text | _Edits | _Score | _Serves | _Sample
+"""One line of what ships: a text, its edits, a score, if a tool serves, or whose samples they are."""
 
 
 class Judgment(msgspec.Struct, frozen=True):
@@ -148,13 +141,13 @@ class Book:
     def __init__(
         self,
         label: str,
-        lines: Iterable[_Text | _Edits | _Refused | Answer],
+        lines: Iterable[_Text | _Edits | Answer],
         samples: Collection[str] = (),
         served: Mapping[str, Served] = MappingProxyType({}),
     ) -> None:
         self.label = label
         self._samples, self._served = frozenset(samples), served
-        self._lines: dict[str, list[_Text | _Edits | _Refused | Answer]] = {}
+        self._lines: dict[str, list[_Text | _Edits | Answer]] = {}
         for line in lines:
             key = line.request.key if isinstance(line, Answer) else line.key
             self._lines.setdefault(key, []).append(line)
@@ -171,10 +164,8 @@ class Book:
         for line in lines:
             if isinstance(line, Answer):
                 yield self._idle(request, line.output), line.generator or self.label, line.refused
-            elif isinstance(line, _Refused):
-                yield None, self.label, line.reason
             elif isinstance(line, _Text):
-                yield self._idle(request, line.value), self.label, None
+                yield self._idle(request, line.value), self.label, line.refused
             elif (text := apply_edits(request.input, line.edits)) is not None:
                 yield text, self.label, None
 
@@ -198,10 +189,14 @@ def shipped(*, bundled: bool = False) -> tuple[Book, ...]:
 
     `bundled`: the starter samples are being built, so theirs come first.
     """
-    recorded, written = (
-        _recorded_book(),
-        _written_book(HAND_WRITTEN / "generations.jsonl", "hand-written"),
+    lines = _shipped_lines()
+    recorded = Book(
+        "recorded",
+        (line for line in lines if isinstance(line, _Text | _Edits)),
+        [line.key for line in lines if isinstance(line, _Sample)],
+        load_served(),
     )
+    written = _written_book(HAND_WRITTEN / "generations.jsonl", "hand-written")
     return (written, recorded) if bundled else (recorded, written)
 
 
@@ -217,30 +212,23 @@ def from_path(path: Path) -> tuple[Book, ...]:
     return (_written_book(_file(path, "generations.jsonl"), "recorded"),)
 
 
-def _recorded_book() -> Book:
-    lines = _unpacked()
-    return Book(
-        "recorded",
-        (line for line in lines if isinstance(line, _Text | _Edits | _Refused)),
-        [line.key for line in lines if isinstance(line, _Sample)],
-        load_served(),
-    )
-
-
 def _written_book(path: Path, label: str) -> Book:
     """The answers of a `generations.jsonl`, for the samples that the judgments beside it name.
 
     Raises UserError where new tools are for no sample at all.
     """
     alone = not path.is_file() and (path.parent / TEXTS).is_file()
-    answers, samples = [] if alone else list(read(path, Answer)), _samples(path.parent)
+    answers = [] if alone else list(read(path, Answer))
+    judged = list(_served(path.parent, label))
     lost = (answer for answer in answers if writes_tools(answer.kind) and answer.clean_id is None)
-    if not samples and (one := next(lost, None)):
+    if not judged and (one := next(lost, None)):
         raise UserError(
             f"{path}: the new tools beside {one.tool!r} are for no sample: give their lines a `clean_id`, or "
             "judge them in redundant_judgments.jsonl"
         )
-    return Book(label, (*answers, *translations(path.parent)), samples, dict(_served(path.parent, label)))
+    samples = [sample for sample, _, _ in judged]
+    served = {tool: said for _, tool, said in judged}
+    return Book(label, (*answers, *translations(path.parent)), samples, served)
 
 
 def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
@@ -250,7 +238,7 @@ def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
     """
     if path is not None:
         return dict(_judged(_file(path, "judgments.jsonl"), "recorded"))
-    scores = (line for line in _unpacked() if isinstance(line, _Score))
+    scores = (line for line in _shipped_lines() if isinstance(line, _Score))
     found = {
         (line.key, line.output): Judgment(line.kind, line.score, line.reason, "recorded") for line in scores
     }
@@ -263,14 +251,17 @@ def load_served(path: Path | None = None) -> dict[str, Served]:
     A folder or file without such judgments has none. Raises UserError for a malformed file.
     """
     if path is not None:
-        return dict(_served(path, "recorded"))
-    packed = (line for line in _unpacked() if isinstance(line, _Serves))
-    found = {line.key: Served(line.serves, line.reason, "recorded") for line in packed}
-    return found | dict(_served(HAND_WRITTEN, "hand-written"))
+        return {tool: said for _, tool, said in _served(path, "recorded")}
+    lines = (line for line in _shipped_lines() if isinstance(line, _Serves))
+    found = {line.key: Served(line.serves, line.reason, "recorded") for line in lines}
+    return found | {tool: said for _, tool, said in _served(HAND_WRITTEN, "hand-written")}
 
 
-def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
-    """The judgments of a folder: they name a tool by what it is called and does."""
+def _served(folder: Path, judge: str) -> Iterator[tuple[str, str, Served]]:
+    """The judgments of a folder, each behind the hashes of its sample and of its tool.
+
+    They name a tool by what it is called and does.
+    """
     path = folder / "redundant_judgments.jsonl"
     if not path.is_file():
         return
@@ -283,14 +274,7 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
         if (line.tool, line.description) not in written:
             raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
         said = Served(line.serves, line.reason, judge)
-        yield tool_hash(line.clean_id, line.tool, line.description), said
-
-
-def _samples(folder: Path) -> list[str]:
-    """Hashes of the samples that the folder's judgments of new tools name, in order, each once."""
-    path = folder / "redundant_judgments.jsonl"
-    lines = numbered(path, ServedLine) if path.is_file() else ()
-    return list(dict.fromkeys(clean_id_hash(line.clean_id) for _, line in lines))
+        yield clean_id_hash(line.clean_id), tool_hash(line.clean_id, line.tool, line.description), said
 
 
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:
@@ -300,8 +284,8 @@ def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]
 
 
 @cache
-def _unpacked() -> list[Line]:
-    return msgspec.json.Decoder(Line).decode_lines(gzip.decompress(SHIPPED.read_bytes()))
+def _shipped_lines() -> list[Line]:
+    return msgspec.json.Decoder(Line).decode_lines(SHIPPED.read_bytes())
 
 
 def _file(path: Path, name: str) -> Path:

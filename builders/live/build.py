@@ -24,7 +24,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import folders, marker, parquet
-from robustbench_tc.schema import KINDS, TASKS, Kind, LiveRow
+from robustbench_tc.schema import BUILT_KINDS, KINDS, TASKS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import NAME
@@ -37,7 +37,7 @@ from ..report import LiveReport, LiveSkip, LiveTally, finished
 from ..sources.upstream import LIVE_SOURCE, pins, resolve_root
 from . import bfcl
 from .placing import Placed, Reason, faulted, placed
-from .registry import checked, registered
+from .registry import checked, registered, running
 from .trace import clean_rows
 
 VERSION = "1.1.0"
@@ -72,9 +72,10 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     worlds: tuple[str, ...] = ()
     """Names and files of worlds, in place of the profile's."""
     kinds: tuple[str, ...] = ()
-    """Kinds of faults; all of them (of `lite` its four) where none is named."""
+    """Kinds of faults; all that need no name (of `lite` its four) where none is named."""
     types: tuple[str, ...] = ()
-    """Core types that put tools into the registry (`live_types.registry_types`), beside the kinds."""
+    """What is built beside the kinds, by name: core types that put tools into the registry
+    (`live_types.registry_types`), and faults of running systems."""
     seed: int = 0
     sources: Path | None = None
     """Upstream files, for BFCL's tasks."""
@@ -89,7 +90,8 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
             if kind.removeprefix("live_") not in KINDS:
                 raise unknown("kind of fault", kind, KINDS)
         wanted = {kind.removeprefix("live_") for kind in self.kinds}
-        wanted = wanted or set(LITE_KINDS if self.profile == "lite" else KINDS)
+        wanted = wanted or set(LITE_KINDS if self.profile == "lite" else BUILT_KINDS)
+        wanted |= running(self.types)
         return tuple(kind for kind in KINDS if kind in wanted)  # type: ignore[misc]
 
     def world_types(self) -> tuple[WorldType, ...]:
@@ -237,12 +239,12 @@ def _probed(
 
 
 def _one_drawn(found: Placements, seed: int, clean_id: str) -> Placements:
-    """One kind of those that a task has a row of; the others are not drawn."""
-    having = [kind for kind, one in found.items() if isinstance(one, Placed)]
-    drawn = rng(seed, "lite", clean_id).choice(having) if having else None
-    return {
-        kind: "not_drawn" if isinstance(one, Placed) and kind != drawn else one for kind, one in found.items()
-    }
+    """One kind of those that a task has a row of, and those that were named; the others are not drawn."""
+    having = [kind for kind, one in found.items() if isinstance(one, Placed) and kind in BUILT_KINDS]
+    left_out = set(having)
+    if having:
+        left_out.remove(rng(seed, "lite", clean_id).choice(having))
+    return {kind: "not_drawn" if kind in left_out else one for kind, one in found.items()}
 
 
 def _skips(made: Prepared, kinds: tuple[Kind, ...]) -> Iterator[LiveSkip]:

@@ -26,6 +26,7 @@ from robustbench_tc.schema import (
     Position,
     dumps,
 )
+from robustbench_tc.schema.running import RESULT_FAULTS
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import replaced
 from robustbench_tc.worlds.handle import WorldType
@@ -149,7 +150,8 @@ one row a task, and it is of another kind."""
 Repeat = int | Literal["once", "always"]
 
 REPEATS: dict[str, tuple[Repeat, ...]] = {
-    **dict.fromkeys(CORE_TEXTS, ("once", "once", 2, "always")),
+    **dict.fromkeys((*CORE_TEXTS, "outage"), ("once", "once", 2, "always")),
+    "dropped_tool": ("always",),
     "silent_no_op": ("once", "once", 2, "always"),
     **dict.fromkeys(AFTER_EFFECT, ("once", "once", 2)),
 }
@@ -215,7 +217,7 @@ _POSITIONS: dict[str, tuple[Position, ...]] = {
     **dict.fromkeys(AFTER_EFFECT, ("first_write", "last_write")),
     "silent_no_op": ("first_write", "last_write"),
     "stale_read": ("first_write", "last_write"),
-    "fabricated_leaf": ("used_read",),
+    **dict.fromkeys(("fabricated_leaf", *RESULT_FAULTS), ("used_read",)),
     "duplicate_effect": ("first_write", "last_write"),
 }
 """Kinds that are about an effect, or about a value that is read; the others stand at any position."""
@@ -250,7 +252,7 @@ async def _stale(site: Site, prober: Prober, draw: random.Random, fault: Fault) 
 async def _duplicate(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
     if not site.at.repeated:
         return "changes_nothing_twice"
-    shown = await prober.shown_twice(site.at)
+    shown = await prober.shown(site.at, own=True, before=1)
     if shown is None:
         return "hidden"
     undone = await prober.undone(site.at, shown)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
-from robustbench_tc.schema import At, Call, Fault, Json, LiveRow, LiveTool
+from robustbench_tc.schema import At, Call, Fault, Json, LiveTool
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.fit import failed, wrong_type
@@ -89,19 +89,6 @@ def keys(value: Json, field: str = "", depth: int = 0) -> Iterator[Leaf]:
             yield from keys(inner, field, depth + 1)
 
 
-def known(row: LiveRow, calls: Sequence[Traced], turn: int, texts: Sequence[str] = ()) -> list[Leaf]:
-    """What an agent that did as gold can know in a turn: gold's arguments and results so far, the user's
-    words up to it, and `texts` as further results, which come first."""
-    found = [leaf for text in texts for leaf in leaves(parsed(text))]
-    for one in reversed(calls):
-        found += leaves(one.call.parameters)
-        found += leaves(parsed(one.text))
-    for said in reversed(row.turns[: turn + 1]):
-        for message in said.messages:
-            found += words(message.content)
-    return found
-
-
 def of_state(state: Json) -> list[Leaf]:
     """The values of a state and the keys of its records."""
     return [*keys(state), *leaves(state)]
@@ -173,17 +160,14 @@ class Prober:
         self._worlds, self._world, self.trace = worlds, world, trace
         self.looks_first = looks_first(world)
 
-    async def shown(self, at: Traced, *, own: bool) -> Call | None:
-        """A read that shows whether a write happened. `own`: to an agent that has its result."""
-        async with self._after(at.number) as without, copied(without) as with_it:
+    async def shown(self, at: Traced, *, own: bool, before: int = 0) -> Call | None:
+        """A read that shows whether a write happened, or (`before` 1) that it happened twice, not once.
+
+        `own`: to an agent that has one result of it.
+        """
+        async with self._after(at.number + before) as without, copied(without) as with_it:
             await _do(with_it, at.call)
             return await self._differing(at, without, with_it, [at.text] if own else [])
-
-    async def shown_twice(self, at: Traced) -> Call | None:
-        """A read that shows that a write happened twice, not once, to an agent that has one result."""
-        async with self._after(at.number + 1) as once, copied(once) as twice:
-            await _do(twice, at.call)
-            return await self._differing(at, once, twice, [at.text])
 
     async def shown_stale(self, at: Traced) -> tuple[Traced, str] | None:
         """The first of gold's reads that is answered otherwise where it is shown the world as it was before
@@ -306,10 +290,16 @@ class Prober:
         return [tool for tool in self.trace.row.offered(turn) if not tool.distractor]
 
     def _pool(self, at: Traced, texts: Sequence[str] = ()) -> list[Leaf]:
-        """What an agent knows that is about to make a call, or has made it and was answered `texts`."""
-        return known(self.trace.row, self.trace.calls[: at.number], at.turn, texts) + list(
-            leaves(at.call.parameters)
-        )
+        """What an agent knows that did as gold and is about to make a call, or has made it and was answered
+        `texts`: these, gold's arguments and results so far, the user's words up to the turn."""
+        found = [leaf for text in texts for leaf in leaves(parsed(text))]
+        for one in reversed(self.trace.calls[: at.number]):
+            found += leaves(one.call.parameters)
+            found += leaves(parsed(one.text))
+        for said in reversed(self.trace.row.turns[: at.turn + 1]):
+            for message in said.messages:
+                found += words(message.content)
+        return [*found, *leaves(at.call.parameters)]
 
     async def _differing(self, at: Traced, one: Handle, other: Handle, texts: Sequence[str]) -> Call | None:
         """The first read that two worlds answer differently. What an agent cannot know is tried last, and

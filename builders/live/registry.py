@@ -5,6 +5,7 @@ sample whose gold is the task's first gold call; what comes in may take no gold 
 """
 
 from collections.abc import Sequence
+from typing import get_args
 
 import msgspec
 
@@ -12,6 +13,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Sample
+from robustbench_tc.schema.running import RunningKind
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import meant
 
@@ -23,17 +25,27 @@ TAKES_GOLD = "takes_gold_call"
 """Why a task has no row: a call of gold's would go to a tool that comes in."""
 
 
+def running(names: Sequence[str]) -> set[str]:
+    """The faults of running systems among names of types: no build makes them by itself."""
+    return {name.removeprefix("live_") for name in names} & set(get_args(RunningKind))
+
+
 def checked(names: Sequence[str]) -> tuple[str, ...]:
-    """The registry types that were named, in the order of every table. Raises UserError for another name."""
+    """The registry types that were named, in the order of every table. Raises UserError for another name that
+    is not of `running`."""
     wanted = {taxonomy.code_of(name.removeprefix("live_")) for name in names}
-    usable = registry_types()
-    for name in sorted(wanted.difference(usable)):
+    usable, by_name = registry_types(), get_args(RunningKind)
+    for name in sorted(wanted.difference(usable, by_name)):
         what = "does not exist"
-        if name in schema.KINDS:
+        if name == "latency":
+            what = "is a fault of doors (docs/proxy-llm.md): time does not pass in an episode"
+        elif name in schema.KINDS:
             what = "is a kind of fault (--kinds)"
         elif taxonomy.known(name):
             what = "does more than put tools into the registry, or needs written texts"
-        raise UserError(f"type {name[:80]!r} {what}: the types of live rows are {', '.join(usable)}")
+        raise UserError(
+            f"type {name[:80]!r} {what}: the types of live rows are {', '.join((*usable, *by_name))}"
+        )
     return tuple(name for name in usable if name in wanted)
 
 

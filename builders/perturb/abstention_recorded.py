@@ -1,12 +1,11 @@
 """What was written and judged for the abstention types: who else serves, values taken out, questions.
 
-What was recorded (`builders/data/abstention.jsonl.gz`) names samples by hash and holds texts as edits, so no
+What was recorded (`builders/data/abstention.jsonl`) names samples by hash and holds texts as edits, so no
 upstream text is in it; `builders/sources/bundled/abstention.jsonl` has the starter samples' lines in the same
 form. `builders/data/direct_questions.jsonl` holds the questions that need no tool,
 `builders/data/said_values.jsonl` how a missing value is said after all.
 """
 
-import gzip
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -19,7 +18,7 @@ import msgspec
 from robustbench_tc.schema import Tool, dumps
 
 BUILDERS = Path(__file__).parents[1]
-SHIPPED = BUILDERS / "data" / "abstention.jsonl.gz"
+SHIPPED = BUILDERS / "data" / "abstention.jsonl"
 QUESTIONS = BUILDERS / "data" / "direct_questions.jsonl"
 SAID = BUILDERS / "data" / "said_values.jsonl"
 HAND_WRITTEN = BUILDERS / "sources" / "bundled" / "abstention.jsonl"
@@ -106,7 +105,7 @@ class ServedLine(msgspec.Struct, frozen=True):
 def recorded() -> Recorded:
     """What ships with the package: the recorded lines, then those of the starter samples."""
     read = msgspec.json.Decoder(Line).decode_lines
-    lines = read(gzip.decompress(SHIPPED.read_bytes())) + read(HAND_WRITTEN.read_bytes())
+    lines = read(SHIPPED.read_bytes()) + read(HAND_WRITTEN.read_bytes())
     siblings: dict[str, tuple[Sibling, ...]] = {}
     missing: dict[str, tuple[Missing, ...]] = {}
     for one in lines:

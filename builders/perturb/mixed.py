@@ -19,10 +19,10 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Change, Sample
 from robustbench_tc.taxonomy import PerturbationType, Rows
 
-from . import action, observation, reward, severity_offers, severity_typos, transition
+from . import action, observation, reward, severity_typos, transition
 from .base import DERIVED, REGISTRY, Context, Facts, Perturbation, TextRequest, register
 
-_MODULES = (observation, action, reward, severity_offers, severity_typos, transition)
+_MODULES = (observation, action, reward, severity_typos, transition)
 """Where parts can be from: read before this module asks for them."""
 
 DESIGN = ("realistic_typos", "same_name_D", "CD", "transient_rate_limit")

@@ -7,12 +7,12 @@ array       a text, its items separated by commas        "1, 2" or "1,2"
 boolean     a text, `yes` or `no` (`enum`)               "yes"
 """
 
-import ast
 import random
 import re
 from decimal import Decimal
 from typing import NamedTuple
 
+from robustbench_tc.builders.plain import literal
 from robustbench_tc.schema import ANY, OMIT, Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
@@ -174,10 +174,7 @@ def _numbers(value: float | str, said: str) -> list[str]:
 
 def _joined(value: Json, said: str) -> list[str] | None:
     if isinstance(value, str):  # API-Bank writes lists as texts
-        try:
-            value = ast.literal_eval(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return None
+        value = literal(value)
     if not isinstance(value, list | tuple) or not value:
         return None
     plain, spelt = [], []

@@ -67,9 +67,13 @@ MOST = 64
 """Requests for one pass of a row: a chain that may take more is refused."""
 
 
-def parse(words: Sequence[str]) -> tuple[Defence, ...]:
-    """The chain of these names (`dedupe`, `vote:5`), the first in front. Raises UserError."""
+def parse(words: Sequence[str], mode: str | None = None) -> tuple[Defence, ...]:
+    """The chain of these names (`dedupe`, `vote:5`), the first in front. Raises UserError, also for one that
+    does not work in `mode`, if that is given."""
     chain = tuple(map(_defence, words))
+    if other := next((one for one in chain if mode not in (None, *one.modes)), None):
+        known = " and ".join(other.modes)
+        raise UserError(f"--defend {other.code}: it works in {known} mode, not in {mode}")
     codes = [one.code for one in chain]
     if twice := next((code for code in codes if codes.count(code) > 1), None):
         raise UserError(f"--defend: {twice} is named twice")

@@ -26,12 +26,9 @@ from .prompts import QUIET, READ_AS
 @lru_cache(maxsize=64)
 def parse(words: tuple[str, ...], mode: str) -> tuple[Defence, ...]:
     """The chain of these names, for live episodes in this mode. Raises UserError."""
-    chain = defend.parse(words)
-    for one in chain:
-        if one.code == "offers":
-            raise UserError("--defend offers: no live row has offers to choose among: leave it out")
-        if mode not in one.modes:
-            raise UserError(f"--defend {one.code}: it works in {' and '.join(one.modes)} mode, not in {mode}")
+    chain = defend.parse(words, mode)
+    if any(one.code == "offers" for one in chain):
+        raise UserError("--defend offers: no live row has offers to choose among: leave it out")
     return chain
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from robustbench_tc.eval.score import answers
 from robustbench_tc.eval.score.told import Kind, Told, Turn, told
-from robustbench_tc.schema import CORE_TEXTS
+from robustbench_tc.worlds.faults import CORE_TEXTS
 from robustbench_tc.worlds.find import BFCL
 from robustbench_tc.worlds.same_state import equal, same
 

@@ -7,7 +7,6 @@ it. Cues are words of `cues`; what they must stand next to is here.
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
 from .around import NEAR, Group, Lead, Tail, groups_of, lead_of, sentences_of, tail_of
 from .cues import Compiled, cues_for
@@ -56,10 +55,6 @@ _SENTENCES = 3
 
 def made(text: str, found: Sequence[Found], marked: Sequence[Found]) -> tuple[list[Found], list[Found]]:
     """The bare calls that the reply makes, and those that it only speaks of. `marked` calls stand beside them."""
-    if not found:
-        return [], []
-    if len(found) == 1 and found[0].start == 0 and found[0].end == len(text):
-        return list(found), []
     groups = groups_of(text, found)
     spans = sorted([*((one.start, one.end) for one in groups), *((one.start, one.end) for one in marked)])
     spoken: list[bool] = []
@@ -69,10 +64,10 @@ def made(text: str, found: Sequence[Found], marked: Sequence[Found]) -> tuple[li
         taken_back = following >= 0 and cues_for(between).correction.search(between) is not None
         dropped = number >= _MAX_GROUPS or taken_back
         spoken.append(dropped or cue(text, group, following if following >= 0 else len(text)) is not None)
-    for number, (one, two) in enumerate(pairwise(groups)):  # an item of a list is what the item above it is
-        spoken[number + 1] |= spoken[number] and _in_one_list(text, one, two)
-    for number in range(len(groups) - 1, 0, -1):
-        spoken[number - 1] |= spoken[number] and _in_one_list(text, groups[number - 1], groups[number])
+    below = range(1, len(groups))
+    for number in (*below, *reversed(below)):  # what one item of a list is, all are
+        if _in_one_list(text, groups[number - 1], groups[number]):
+            spoken[number - 1] = spoken[number] = spoken[number - 1] or spoken[number]
     acts: list[Found] = []
     quoted: list[Found] = []
     for group, is_spoken in zip(groups, spoken, strict=True):
@@ -91,11 +86,11 @@ def _in_one_list(text: str, one: Group, two: Group) -> bool:
 def beside_refusal(text: str, marked: Sequence[Found]) -> bool:
     """Whether the prose around marked calls has them as what it refuses, reports, puts off or questions."""
     groups = groups_of(text, marked)[:_MAX_GROUPS]
-    for number, group in enumerate(groups):
-        limit = groups[number + 1].start if number + 1 < len(groups) else len(text)
-        if (text[: group.start].strip() or text[group.end :].strip()) and _around(text, group, limit):
-            return True
-    return False
+    limits = [*(group.start for group in groups[1:]), len(text)]
+    return any(
+        (text[: group.start].strip() or text[group.end :].strip()) and _around(text, group, limit)
+        for group, limit in zip(groups, limits, strict=False)
+    )
 
 
 def _around(text: str, group: Group, limit: int) -> bool:

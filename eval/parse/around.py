@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from .context import end_of
 from .found import Found
 
 NEAR = 600
@@ -190,10 +191,8 @@ def _heading(front: str) -> str:
 def tail_of(text: str, end: int, limit: int) -> Tail:
     """What stands behind `end`, up to `limit`, the place of the next call."""
     stop = min(limit, end + NEAR)
-    tags = _TAGS_BEHIND.match(text, end, stop)
-    at = tags.end() if tags else end
-    closing = _CLOSING.match(text, at, stop)
-    rest = text[closing.end() if closing else at : stop].lower()
+    at = end_of(_CLOSING, text, end_of(_TAGS_BEHIND, text, end, stop), stop)
+    rest = text[at:stop].lower()
     line = rest.split("\n", 1)[0]
     if limit < len(text) and stop == limit and "\n" not in rest:
         line = line.rstrip(" \t-*•0123456789.)`[")  # what stands there belongs to the next call

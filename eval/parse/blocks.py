@@ -5,7 +5,7 @@ import re
 
 from robustbench_tc.schema import Call, Json
 
-from .context import TOOL_NAME, ParseContext, bare_name
+from .context import TOOL_NAME, ParseContext, bare_name, end_of
 from .elements import read_body, read_children
 from .found import Finding, Found
 from .json_text import block
@@ -21,9 +21,6 @@ _INPUT = re.compile(
 )
 _OBJECT = re.compile(r"\s{0,64}(?:```(?:[a-z]{0,10})\s{0,8})?(?=\{)")
 _SPACE = re.compile(r"\s*+")
-_NAMED_BY_CHILD = re.compile(
-    r"\s*+<(?:name|tool_name|function_name|function|tool|api_name|arguments|parameters|args|params|input)>"
-)
 _CODES = {"json": "A1", "sep": "A1", "python": "A6", "gemma": "E1"}
 _UNITS = 8
 
@@ -33,9 +30,7 @@ def read_block(text: str, start: int, at: int, tag: str, context: ParseContext) 
     if not context.spend(_UNITS):
         return None
     closing = f"</{tag}>"
-    gap = _SPACE.match(text, at)
-    first = text[gap.end() if gap else at :][:1]
-    if first == "<":
+    if text.startswith("<", end_of(_SPACE, text, at)):
         return _elements(text, start, at, tag, context)
     if (glm := _named(text, start, at, tag, context)) is not None:
         return glm
@@ -58,8 +53,6 @@ def read_block(text: str, start: int, at: int, tag: str, context: ParseContext) 
 def _elements(text: str, start: int, at: int, tag: str, context: ParseContext) -> Found | None:
     """X6: `<tool_call><name>f</name><arguments>{…}</arguments></tool_call>`. Other elements are looked at one by
     one, as if the tag were not there."""
-    if not _NAMED_BY_CHILD.match(text, at):
-        return None
     body = read_body(text, at, tag, None, context, entities=True)
     if body is None or not body.name or (is_no_name(body.name) and context.resolve(body.name) is None):
         return None
@@ -74,8 +67,7 @@ def _named(text: str, start: int, at: int, tag: str, context: ParseContext) -> F
     name = bare_name(match["name"])
     if is_no_name(name) and context.resolve(name) is None:
         return None
-    separator = _SEPARATOR.match(text, match.end())
-    behind = separator.end() if separator else match.end()
+    behind = end_of(_SEPARATOR, text, match.end())
     if _ARGUMENT.match(text, behind):
         body = read_children(text, behind, tag, name, context, entities=False)
         return body and Found(start, body.end, (Finding(Call(name, body.parameters)),), "G1")
@@ -97,6 +89,5 @@ def _named(text: str, start: int, at: int, tag: str, context: ParseContext) -> F
 def _object_behind(
     text: str, at: int, context: ParseContext
 ) -> tuple[dict[str, Json], str | None, int] | None:
-    wrapped = _INPUT.match(text, at)
-    opening = _OBJECT.match(text, wrapped.end() if wrapped else at)
+    opening = _OBJECT.match(text, end_of(_INPUT, text, at))
     return None if opening is None else arguments_at(text, opening.end(), context)

@@ -6,6 +6,7 @@ whatever it makes the readers try.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from robustbench_tc.schema import Json, Tool
 
@@ -54,8 +55,6 @@ class ParseContext:
     with the parameters of its first entry.
     """
 
-    __slots__ = ("_declared", "cut", "flags", "left", "name_back", "source", "tools")
-
     def __init__(
         self,
         source: str,
@@ -70,16 +69,11 @@ class ParseContext:
         self.left = ALLOWANCE
         self.flags: list[str] = []
         self.name_back = name_back
-        self._declared: Declared | None = None
 
-    @property
+    @cached_property
     def declared(self) -> Declared:
         """Tool name → its declared parameters; of several tools with one name the first."""
-        if self._declared is None:
-            self._declared = {}
-            for tool in self.tools:
-                self._declared.setdefault(tool.name, tool.properties)
-        return self._declared
+        return {tool.name: tool.properties for tool in reversed(self.tools)}
 
     def resolve(self, name: str) -> str | None:
         """The registry's tool that a written name means, or None.
@@ -194,14 +188,18 @@ class ParseContext:
         return end
 
 
+def end_of(pattern: re.Pattern[str], text: str, at: int, stop: int | None = None) -> int:
+    """Where that ends which a pattern matches at a place: the place itself where it matches nothing."""
+    match = pattern.match(text, at, len(text) if stop is None else stop)
+    return at if match is None else match.end()
+
+
 _FENCE = re.compile(r"`{1,3}(?:[A-Za-z_+-]{1,20}(?=\s))?\s*+")
 
 
 def unfenced(text: str) -> str:
     """The text without back-ticks around it, a language word behind the first fence included."""
-    if text.startswith("`") and (fence := _FENCE.match(text)):
-        text = text[fence.end() :]
-    return text.strip("`\n\r\t ")
+    return text[end_of(_FENCE, text, 0) :].strip("`\n\r\t ")
 
 
 def bare_name(text: str) -> str:

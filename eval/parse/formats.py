@@ -230,24 +230,21 @@ FORMATS: dict[str, Format] = {row.code: row for row in _TABLE}
 MARKED = "A"
 """The step of an order that looks for every format between tags, behind tokens or in XML, in one pass."""
 
-Step = tuple[str, str, Callable[[str, ParseContext], list[Found]]]
-"""Code of the format, what a text must hold for it to find anything, reader."""
+LABELLED = react.CODES
+"""ReAct's formats, each a step of its own."""
 
-BARE: dict[str, Step] = {
-    "B1": ("B1", "(", python_calls.bracketed),
-    "B2": ("B2", "(", python_calls.colon_separated),
-    "B3": ("B3", "=", python_calls.keyword_list),
-    "J": ("J", "{", json_anywhere),
-    "T1": ("T1", "{", plain.name_colon_object),
-    "T2": ("T2", "\n", labelled.labelled),
-    "T3": ("T3", "?", plain.query_string),
-    "P": ("P", "(", python_lines.own_lines),
-    "N1": ("N1", "{", plain.name_before_object),
+BARE: dict[str, tuple[str, Callable[[str, ParseContext], list[Found]]]] = {
+    "B1": ("(", python_calls.bracketed),
+    "B2": ("(", python_calls.colon_separated),
+    "B3": ("=", python_calls.keyword_list),
+    "J": ("{", json_anywhere),
+    "T1": ("{", plain.name_colon_object),
+    "T2": ("\n", labelled.labelled),
+    "T3": ("?", plain.query_string),
+    "P": ("(", python_lines.own_lines),
+    "N1": ("{", plain.name_before_object),
 }
-"""Step → code, what a text must hold for it to find anything, reader. T4 is found in the step of T2."""
-
-LABELLED: dict[str, Callable[[str, ParseContext], list[Found]]] = {"R1": react.react, "R2": react.react_code}
-"""ReAct's formats: the reader of each."""
+"""Code of the format → what a text must hold for it to find anything, reader. T4 is found in the step of T2."""
 
 ORDERS: dict[str, tuple[str, ...]] = {
     "bfcl_v3": tuple("B1 B2 B3 A J R1 R2 T2 T1 N1 T3 P".split()),

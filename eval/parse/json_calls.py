@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+import msgspec
+
 from robustbench_tc.schema import Call, Json
 
-from .context import ParseContext, bare_name, unfenced
+from .context import ParseContext, bare_name, end_of, unfenced
 from .found import Finding
-from .json_values import MAX_RAW, arguments_at, clean, clean_text, decode, decode_object, value_at
+from .json_values import MAX_RAW, arguments_at, decode, decode_object, value_at
 from .names import declines, is_no_name
+from .stored import clean, clean_text
 
 NAME_KEYS = ("name", "function", "tool", "func_name", "tool_name", "action")
 PARAMETER_KEYS = ("parameters", "arguments", "params", "args", "action_input")
@@ -80,7 +83,6 @@ def calls_of(
                 item = decode_object(item.strip(), context)
             if isinstance(item, dict | list):
                 yield from calls_of(item, context, tagged=tagged, depth=depth + 1)
-        return
     if not isinstance(found, dict) or (not tagged and _is_record(found, context)):
         return
     if found.get("method") == "tools/call" and isinstance(found.get("params"), dict):  # MCP's own message
@@ -90,10 +92,8 @@ def calls_of(
         yield call
         return
     by_name = list(_keyed_by_name(found, context, tagged=tagged))
-    if by_name:
-        yield from by_name
-        return
-    for key, inner in found.items():
+    yield from by_name
+    for key, inner in found.items() if not by_name else ():
         if isinstance(inner, list | dict) and _plain(key) in _WRAPPERS:
             yield from calls_of(inner, context, tagged=tagged, depth=depth + 1)
 
@@ -122,8 +122,6 @@ def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = Fal
     without a key for its arguments is a call only if its name is in the registry: `{"name": "Ann", "age": 3}`
     is data.
     """
-    if len(found) > 64:
-        return None
     plain = {_plain(key): key for key in reversed(list(found)) if isinstance(key, str)}
     name_key = _name_key(found, plain, context)
     if name_key is None:
@@ -168,8 +166,7 @@ def broken_call_at(text: str, at: int, context: ParseContext) -> tuple[Finding, 
     read = arguments_at(text, named.end(), context) if named is not None else None
     if named is None or read is None or not context.may_name(named[1]):
         return None
-    closing = _CLOSING.match(text, read[2])
-    return Finding(Call(named[1], read[0]), raw=read[1]), closing.end() if closing else read[2]
+    return Finding(Call(named[1], read[0]), raw=read[1]), end_of(_CLOSING, text, read[2])
 
 
 def _name_key(found: dict[str, Json], plain: dict[str, str], context: ParseContext) -> str | None:
@@ -247,10 +244,9 @@ def without_schema(finding: Finding, context: ParseContext) -> Finding:
 
 def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: bool) -> Iterator[Finding]:
     """`{"f": {…}, "g": {…}}`: all keys are tools of the registry; between call tokens one key is believed."""
-    if not found or len(found) > 64:
-        return
     if (
-        context.tools
+        found
+        and context.tools
         and all(
             isinstance(value, dict) and context.resolve(bare_name(key)) is not None
             for key, value in found.items()
@@ -260,13 +256,10 @@ def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: boo
         and len(found) == 1
         and all(isinstance(value, dict) and _plain(key) not in _WRAPPERS for key, value in found.items())
     ):
-        names = found
-    else:
-        return
-    for key, value in names.items():
-        name = bare_name(key)
-        if tagged or not (is_schema(value, name, context) or "description" in value):
-            yield called(name, value, context)
+        for key, value in found.items():
+            name = bare_name(key)
+            if tagged or not (is_schema(value, name, context) or "description" in value):
+                yield called(name, value, context)
 
 
 def arguments_of(value: Json, context: ParseContext) -> tuple[dict[str, Json], str | None]:
@@ -281,8 +274,8 @@ def arguments_of(value: Json, context: ParseContext) -> tuple[dict[str, Json], s
             return found, None
         if isinstance(found, str):
             found = _value_of(found, context)
-        elif isinstance(found, list) and found and all(_is_pair(item) for item in found):
-            return {str(item["name"]): item["value"] for item in found}, None
+        elif isinstance(found, list) and found and all(map(_is_pair, found)):
+            return {item["name"]: item["value"] for item in found}, None
         elif isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):
             return found[0], None
     return {}, _raw(value)
@@ -305,8 +298,6 @@ def _is_pair(item: Json) -> bool:
 
 
 def _raw(value: Json) -> str:
-    import msgspec
-
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
     return clean_text(text[:MAX_RAW])
 

@@ -45,8 +45,6 @@ def _unescaped(body: str) -> Json:
         body = body[1:-1]
     elif not _ESCAPED.match(body):
         return None
-    if '\\"' not in body:
-        return None
     try:
         inner = decode('"' + body.replace("\n", "\\n") + '"')
         return decode(inner) if isinstance(inner, str) else None

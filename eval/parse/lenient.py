@@ -8,7 +8,8 @@ import re
 
 from robustbench_tc.schema import Json
 
-from .context import MAX_DEPTH, ParseContext
+from .context import MAX_DEPTH, ParseContext, end_of
+from .stored import clean
 
 _GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+")
 _WORD = re.compile(r"[^\W\d][\w$.-]*+")
@@ -48,7 +49,7 @@ _MAX_TRIES = 64
 """So many quotes inside one string are looked at."""
 
 
-class Unreadable(Exception):
+class Unreadable(ValueError):
     """What stands there is no value."""
 
 
@@ -56,8 +57,8 @@ def value(text: str, start: int, context: ParseContext) -> tuple[Json, int] | No
     """The value that stands at `start`, and the position behind it; else None."""
     reader = _Reader(text, context)
     try:
-        return reader.value(start, 0), reader.position
-    except Unreadable:
+        return clean(reader.value(start, 0)), reader.position
+    except ValueError:
         return None
 
 
@@ -66,9 +67,7 @@ def read(text: str, start: int, context: ParseContext) -> tuple[Json, int] | Non
 
     The last closing bracket may be missing where the text ends there and was not cut.
     """
-    if text[start : start + 1] not in ("{", "["):
-        return None
-    if start + 1 == len(text):  # nothing stands behind the bracket
+    if not text.startswith(("{", "["), start) or start + 1 == len(text):
         return None
     return value(text, start, context)
 
@@ -88,14 +87,15 @@ class _Reader:
         sign = self.text[start : start + 1]
         if sign in ("{", "["):
             return self._members(start, depth) if sign == "{" else self._items(start, depth)
-        if sign in QUOTES and sign:
+        if sign in QUOTES:
             return self._string(start, _AFTER_STRING)
         if sign == "<":
             return self._between_marks(start)
         number = _NUMBER.match(self.text, start)
         if number is not None:
             self.position = number.end()
-            return _number(number[0].replace("_", ""))
+            plain = number[0].replace("_", "")
+            return int(plain) if plain.lstrip("+-").isdecimal() else float(plain)
         word = _WORD.match(self.text, start)
         if word is None or word[0] not in WORDS:
             raise Unreadable
@@ -148,7 +148,7 @@ class _Reader:
 
     def _key(self, at: int) -> str:
         sign = self.text[at : at + 1]
-        if sign in QUOTES and sign:
+        if sign in QUOTES:
             return self._string(at, _AFTER_KEY)
         if sign == "<":
             return self._between_marks(at)
@@ -174,8 +174,7 @@ class _Reader:
     def _skip(self, at: int) -> int:
         """The position behind white space and comments."""
         while True:
-            gap = _GAP.match(self.text, at)
-            at = gap.end() if gap else at
+            at = end_of(_GAP, self.text, at)
             if not self.text.startswith("/*", at):
                 return at
             end = self.context.find(self.text, "*/", at + 2)
@@ -214,10 +213,3 @@ def _character(escape: re.Match[str]) -> str:
     if len(sign) > 1:
         return chr(int(sign[1:], 16))
     return _ESCAPED.get(sign, sign)
-
-
-def _number(text: str) -> Json:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)

@@ -6,7 +6,6 @@ expansions stay refused: what is not plainly a value makes the whole call unread
 """
 
 import keyword
-import math
 import re
 
 from robustbench_tc.schema import Call, Json
@@ -14,6 +13,7 @@ from robustbench_tc.schema import Call, Json
 from .context import TOOL_NAME, ParseContext
 from .json_values import decode, value_at
 from .lenient import QUOTES, WORDS, Unreadable, string_at
+from .stored import clean
 
 _HEAD = re.compile(rf"\s*+({TOOL_NAME})[ \t]{{0,2}}\(\s*+")
 _NAMED = (
@@ -51,7 +51,7 @@ def read_list(
                 return calls, at + 1
             if not between or not between[1]:
                 return None
-    except Unreadable:  # one call that cannot be read makes the list none
+    except ValueError:  # one call that cannot be read makes the list none
         pass
     return None
 
@@ -62,7 +62,7 @@ def read_call(
     """The call whose name stands at `start`, and the position behind it."""
     try:
         return _call(text, start, context, in_list=False, colons=colons)
-    except Unreadable:
+    except ValueError:
         return None
 
 
@@ -96,15 +96,17 @@ def _call(text: str, start: int, context: ParseContext, *, in_list: bool, colons
 
 def _value(text: str, at: int, context: ParseContext, colons: bool) -> tuple[Json, int]:
     sign = text[at : at + 1]
-    if sign and sign in QUOTES:
+    if sign in QUOTES:
         found, end = string_at(text, at, _AFTER_STRING_WITH_COLON if colons else _AFTER_STRING, context)
         if context.cut and not text[end:].strip():
             raise Unreadable
         return found, end
     if sign in ("[", "{", "("):
-        return _container(text, at, context)
+        if (read := value_at(text, at, context)) is None:
+            raise Unreadable
+        return read
     if number := _NUMBER.match(text, at):
-        return _finite(number[0]), number.end()
+        return clean(decode(number[0])), number.end()
     if moment := _MOMENT.match(text, at):
         return moment[0], moment.end()
     word = _WORD.match(text, at)
@@ -115,20 +117,3 @@ def _value(text: str, at: int, context: ParseContext, colons: bool) -> tuple[Jso
     if any(keyword.iskeyword(part) for part in word[0].split(" ")):
         raise Unreadable
     return word[0], word.end()
-
-
-def _container(text: str, at: int, context: ParseContext) -> tuple[Json, int]:
-    read = value_at(text, at, context)
-    if read is None:
-        raise Unreadable
-    return read
-
-
-def _finite(text: str) -> Json:
-    try:
-        found = decode(text)
-    except ValueError:
-        raise Unreadable from None
-    if isinstance(found, float) and not math.isfinite(found):
-        raise Unreadable
-    return found

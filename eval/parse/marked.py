@@ -8,9 +8,11 @@ import re
 from robustbench_tc.schema import Call
 
 from .blocks import read_block
-from .context import TOOL_NAME, ParseContext
+from .context import TOOL_NAME, ParseContext, end_of
 from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body, read_children
 from .found import Finding, Found
+from .json_calls import without_schema
+from .names import is_no_name
 from .payload import read_payload
 
 _XML_NAME = r"[^\W\d][\w.:-]{0,127}"
@@ -95,10 +97,32 @@ def read_marked(text: str, context: ParseContext) -> list[Found]:
         read = _read(text, match, context)
         if read is not None:
             context.spend(_UNITS_PER_CALL)
-            behind = _CLOSERS.match(text, read.end)
-            position = max(behind.end() if behind else read.end, position)
+            position = max(end_of(_CLOSERS, text, read.end), position)
             found.append(read._replace(end=position))
     return found
+
+
+def outermost(found: list[Found]) -> list[Found]:
+    """Without those that lie in another one."""
+    kept: list[Found] = []
+    for one in sorted(found, key=lambda item: (item.start, -item.end)):
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+    return kept
+
+
+def admitted(found: list[Found], context: ParseContext) -> list[Found]:
+    """Without the calls whose name declines or stands for one, and without schemas for arguments."""
+    out: list[Found] = []
+    for one in found:
+        findings = tuple(
+            without_schema(finding, context)
+            for finding in one.findings
+            if context.resolve(finding.call.name) is not None or not is_no_name(finding.call.name)
+        )
+        if findings:
+            out.append(one._replace(findings=findings))
+    return out
 
 
 def without_namespaces(text: str) -> str:
@@ -209,7 +233,7 @@ def _function_equals(text: str, start: int, at: int, tag: str, context: ParseCon
         return None
     name = match["name"]
     body = read_body(text, match.end(), tag, name, context, entities=False)
-    if body is None or (body.is_text and body.raw is not None and not context.may_name(name)):
+    if body is None:
         return None
     finding = Finding(Call(name, body.parameters), raw=body.raw)
     is_json = text[match.end() : match.end() + 16].lstrip().startswith(("{", "```"))

@@ -6,7 +6,7 @@ import re
 from robustbench_tc.schema import Call
 
 from . import loose_python
-from .context import TOOL_NAME, ParseContext
+from .context import TOOL_NAME, ParseContext, end_of
 from .found import Finding
 from .gemma import braces_at
 from .json_calls import broken_call_at, call_of, calls_of
@@ -38,9 +38,7 @@ def read_payload(
     kind = "json"
     end = start
     for _ in range(most):
-        gap = _GAP.match(text, end)
-        at = gap.end() if gap else end
-        read = _item(text, at, context)
+        read = _item(text, end_of(_GAP, text, end), context)
         if read is None:
             break
         findings, end, this = read

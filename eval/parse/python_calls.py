@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from robustbench_tc.schema import Call, Json
 
 from . import loose_python, python_literals
-from .context import NAME, STRING, TOOL_NAME, ParseContext, bare_name, unfenced
+from .context import NAME, STRING, TOOL_NAME, ParseContext, bare_name, end_of, unfenced
 from .found import Finding, Found
 from .json_calls import NAME_KEYS, PARAMETER_KEYS
 from .json_values import decode_value
@@ -113,10 +113,9 @@ def _keyword_calls(inner: str, context: ParseContext) -> list[Call]:
 
 
 def _as_whole(calls: list[Call], text: str, code: str) -> list[Found]:
-    comments = _COMMENTS.match(text)
     behind = _COMMENTS_BEHIND.search(text, max(0, len(text) - _LONGEST_COMMENT))
     end = behind.start() if behind else len(text)
-    return [Found(comments.end() if comments else 0, end, tuple(map(Finding, calls)), code)]
+    return [Found(end_of(_COMMENTS, text, 0), end, tuple(map(Finding, calls)), code)]
 
 
 def whole(body: str, context: ParseContext) -> list[Call]:
@@ -221,12 +220,12 @@ def _calls(source: str, context: ParseContext, *, prose: bool = False) -> list[C
         return []
 
 
-def single(source: str, context: ParseContext, *, prose: bool = True) -> Call | None:
+def single(source: str, context: ParseContext) -> Call | None:
     """The one call that `source` is, or None."""
     node = tree(source, context)
     if type(node) is ast.Call:
         try:
-            return call_of_node(node, context, prose=prose)
+            return call_of_node(node, context, prose=True)
         except Refused:
             return None
     for colons in (False, True) if node is None else ():

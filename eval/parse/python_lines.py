@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import loose_python
-from .context import STRING, TOOL_NAME, ParseContext
+from .context import STRING, TOOL_NAME, ParseContext, end_of
 from .found import Finding, Found
 from .python_calls import is_in_value, is_signature, single, without_annotations
 
@@ -48,8 +48,7 @@ def own_lines(text: str, context: ParseContext) -> list[Found]:
         ):
             return []
         found_alone.append(found)
-        gap = _GLUE.match(text, found.end)
-        position = gap.end() if gap else found.end
+        position = end_of(_GLUE, text, found.end)
     return found_alone if found_alone and not text[position:].strip("`\n\r\t ;,.") else []
 
 

@@ -6,36 +6,31 @@ fast, and gives up with None on anything else: escapes, expressions, prefixes, o
 
 import keyword
 import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from robustbench_tc.schema import Call, Json
 
+from .context import end_of
+from .lenient import WORDS
+
 _GAP = r"[ \t\n]*+"
 _WORD = r"[A-Za-z_][A-Za-z0-9_]*+"
+_TEXT = r"""("[^"\\\n\r\0]*+"|'[^'\\\n\r\0]*+')"""
 _SCALAR = (
-    r'(?:"([^"\\\n\r\0]*+)"'
-    r"|'([^'\\\n\r\0]*+)'"
+    rf"(?:{_TEXT}"
     r"|(-?(?:0|[1-9][0-9]{0,17}+))(?![\w.])"
     r"|(-?(?:0|[1-9][0-9]{0,17}+)\.[0-9]{1,32}+)(?![\w.])"
     r"|(True|False|None|true|false|null)(?!\w))"
 )
-_HEAD = re.compile(_GAP + rf"({_WORD}(?:\.{_WORD})*+)\({_GAP}")
-_ARGUMENT = re.compile(rf"({_WORD}){_GAP}={_GAP}{_SCALAR}{_GAP}([,)]){_GAP}")
-_KEY = re.compile(rf"({_WORD}){_GAP}={_GAP}(?=[\[{{])")
-_AFTER_VALUE = re.compile(rf"{_GAP}([,)]){_GAP}")
-_AFTER_CALL = re.compile(rf"{_GAP}(,?){_GAP}")
-_ITEM = re.compile(rf"{_GAP}{_SCALAR}")
-_PAIR = re.compile(rf"{_GAP}(?:\"([^\"\\\n\r\0]*+)\"|'([^'\\\n\r\0]*+)'){_GAP}:{_GAP}")
-_NEXT = re.compile(rf"{_GAP}([,\]}}]){_GAP}")
-_OPEN = re.compile(rf"[\[{{]{_GAP}")
+_HEAD = re.compile(_GAP + rf"({_WORD}(?:\.{_WORD})*+)(?=\()")
+_BETWEEN = re.compile(rf"{_GAP}(,?){_GAP}")
+_SPACE = re.compile(_GAP)
 
-_WORDS: dict[str, Json] = {
-    "True": True,
-    "False": False,
-    "None": None,
-    "true": True,
-    "false": False,
-    "null": None,
-}
+_TEXTS = 2
+_READ: dict[int, Callable[[str], Any]] = {3: int, 4: float, 5: WORDS.__getitem__}
+"""By group of a member's pattern; the first is the key's, the second is a text in quotes."""
+
 _KEYWORDS = frozenset(keyword.kwlist)
 _MAX_DEPTH = 8
 _MAX_CHARS = 16_384
@@ -43,6 +38,28 @@ _MAX_CHARS = 16_384
 
 class _NotSimple(Exception):
     pass
+
+
+class _Brackets(NamedTuple):
+    """How members stand between brackets of a kind."""
+
+    closing: str
+    simple: re.Pattern[str]
+    """A member that is a scalar, with its key."""
+    key: re.Pattern[str]
+    """What stands in front of any other."""
+
+
+def _brackets(closing: str, key: str) -> _Brackets:
+    simple = rf"{_GAP}{key}{_SCALAR}{_GAP}"
+    return _Brackets(closing, re.compile(simple), re.compile(rf"{_GAP}{key}(?=[\[{{])"))
+
+
+_KINDS = {
+    "(": _brackets(")", rf"({_WORD}){_GAP}={_GAP}"),
+    "[": _brackets("]", "()"),
+    "{": _brackets("}", rf"{_TEXT}{_GAP}:{_GAP}"),
+}
 
 
 def calls(body: str) -> list[Call] | None:
@@ -53,52 +70,17 @@ def calls(body: str) -> list[Call] | None:
     in_brackets = body.startswith("[")
     position = 1 if in_brackets else 0
     found: list[Call] = []
-    while True:
-        head = _HEAD.match(body, position)
-        if head is None:
-            return None
+    while head := _HEAD.match(body, position):
         name = head[1]
-        if not _KEYWORDS.isdisjoint(name.split(".") if "." in name else (name,)):
+        try:
+            members, position = _members(body, head.end(), 0)
+        except _NotSimple:
             return None
-        position = head.end()
-        parameters: dict[str, Json] = {}
-        while body[position : position + 1] != ")":
-            argument = _ARGUMENT.match(body, position)
-            if argument is not None:
-                key, double, single, integer, real, word, sign = argument.groups()
-                if double is not None:
-                    parameters[key] = double
-                elif single is not None:
-                    parameters[key] = single
-                elif integer is not None:
-                    parameters[key] = int(integer)
-                elif real is not None:
-                    parameters[key] = float(real)
-                else:
-                    parameters[key] = _WORDS[word]
-                position = argument.end()
-            else:
-                opened = _KEY.match(body, position)
-                if opened is None:
-                    return None
-                key = opened[1]
-                try:
-                    parameters[key], position = _container(body, opened.end(), 0)
-                except _NotSimple:
-                    return None
-                after = _AFTER_VALUE.match(body, position)
-                if after is None:
-                    return None
-                sign = after[1]
-                position = after.end()
-            if key in _KEYWORDS:
-                return None
-            if sign == ")":
-                break
-        else:
-            position += 1
+        parameters = dict(members)
+        if not _KEYWORDS.isdisjoint((*name.split("."), *parameters)):
+            return None
         found.append(Call(name, parameters))
-        between = _AFTER_CALL.match(body, position)
+        between = _BETWEEN.match(body, position)
         position = between.end() if between else position
         rest = size - position
         if between and between[1] and rest > in_brackets:
@@ -106,55 +88,42 @@ def calls(body: str) -> list[Call] | None:
         if rest == 0 or (rest == 1 and in_brackets and body[position] == "]"):
             return found
         return None
+    return None
+
+
+def _members(body: str, position: int, depth: int) -> tuple[list[tuple[str, Json]], int]:
+    """Keys and values in the brackets that open at `position`, and the position behind them; a list's keys are
+    empty. Raises _NotSimple."""
+    closing, simple, key = _KINDS[body[position]]
+    found: list[tuple[str, Json]] = []
+    position += 1
+    while True:
+        if match := simple.match(body, position):
+            number = match.lastindex or 0
+            text = match[number]
+            found.append((match[1], text[1:-1] if number == _TEXTS else _READ[number](text)))
+            position = match.end()
+        elif match := key.match(body, position):
+            value, position = _container(body, match.end(), depth)
+            found.append((match[1], value))
+            position = end_of(_SPACE, body, position)
+        else:
+            position = end_of(_SPACE, body, position)
+            if not body.startswith(closing, position):
+                raise _NotSimple
+        sign = body[position : position + 1]
+        position += 1
+        if sign == closing:
+            return found, position
+        if sign != ",":
+            raise _NotSimple
 
 
 def _container(body: str, position: int, depth: int) -> tuple[Json, int]:
     """The list or dictionary that opens at `position`, and the position behind it. Raises _NotSimple."""
     if depth == _MAX_DEPTH:
         raise _NotSimple
-    opened = _OPEN.match(body, position)
-    if opened is None:
-        raise _NotSimple
-    is_list = body[position] == "["
-    closing = "]" if is_list else "}"
-    items: list[Json] = []
-    pairs: dict[str, Json] = {}
-    position = opened.end()
-    while body[position : position + 1] != closing:
-        key = ""
-        if not is_list:
-            pair = _PAIR.match(body, position)
-            if pair is None:
-                raise _NotSimple
-            key = pair[1] if pair[1] is not None else pair[2]
-            position = pair.end()
-        if item := _ITEM.match(body, position):
-            double, single, integer, real, word = item.groups()
-            found: Json
-            if double is not None:
-                found = double
-            elif single is not None:
-                found = single
-            elif integer is not None:
-                found = int(integer)
-            elif real is not None:
-                found = float(real)
-            else:
-                found = _WORDS[word]
-            position = item.end()
-        else:
-            found, position = _container(body, position, depth + 1)
-        if is_list:
-            items.append(found)
-        else:
-            pairs[key] = found
-        after = _NEXT.match(body, position)
-        if after is None:
-            raise _NotSimple
-        if after[1] == closing:
-            position = after.start(1)
-            break
-        if after[1] != ",":
-            raise _NotSimple
-        position = after.end()
-    return (items if is_list else pairs), position + 1
+    members, end = _members(body, position, depth + 1)
+    if body[position] == "[":
+        return [value for _, value in members], end
+    return {key[1:-1]: value for key, value in members}, end

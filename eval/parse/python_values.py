@@ -5,15 +5,18 @@ of tokens are bounded. Behaviour: scoring.md sections 1.2 and 9.
 """
 
 import ast
-import math
+import operator
 import re
 import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
 from robustbench_tc.schema import Json
 
 from .context import MAX_BITS, MAX_DEPTH, STRING, ParseContext
+from .stored import is_number
 
 _ONLY_AST = 0x400
 _SMALL = 64
@@ -29,6 +32,16 @@ _MAY_WARN = re.compile(r"\\|\d[\da-fA-FxXoObBjJ_.]{0,64}(?:and|else|for|i[fns]|n
 
 _ALWAYS_CAUGHT = 2_048
 """Longer sources are not searched for what may warn."""
+
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
 
 JSON_LITERALS = {"true": True, "false": False, "null": None}
 
@@ -54,12 +67,10 @@ def tree(source: str, context: ParseContext) -> ast.expr | None:
         return None
     if source.count("(") + source.count("[") + source.count("{") > MAX_DEPTH and _depth(source) > MAX_DEPTH:
         return None
+    may_warn = size > _ALWAYS_CAUGHT or _MAY_WARN.search(source)
     try:
-        if size > _ALWAYS_CAUGHT or _MAY_WARN.search(source):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return compile(source, "", "eval", _ONLY_AST).body  # type: ignore[no-any-return]
-        return compile(source, "", "eval", _ONLY_AST).body  # type: ignore[no-any-return]
+        with warnings.catch_warnings(action="ignore") if may_warn else nullcontext():
+            return compile(source, "", "eval", _ONLY_AST).body  # type: ignore[no-any-return]
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
 
@@ -104,7 +115,10 @@ def value(node: ast.expr, depth: int = 0) -> Json:
         case ast.Subscript(value=base, slice=index):
             return f"{source_of(base)}[{source_of(index)}]"
         case ast.Attribute():
-            if type(_root(node)) is ast.Name:
+            root: ast.expr = node
+            while type(root) is ast.Attribute:
+                root = root.value
+            if type(root) is ast.Name:
                 return dotted(node)
     raise Refused
 
@@ -146,27 +160,12 @@ def source_of(node: ast.expr) -> str:
         raise Refused from None
 
 
-def _root(node: ast.expr) -> ast.expr:
-    while type(node) is ast.Attribute:
-        node = node.value
-    return node
-
-
 def _constant(found: Any) -> Json:
-    kind = type(found)
-    if kind is str or kind is bool or found is None:
-        return found
-    if kind is int:
-        if found.bit_length() > MAX_BITS:
-            raise Refused
-        return found
-    if kind is float:
-        if not math.isfinite(found):
-            raise Refused
+    if isinstance(found, str | None) or (isinstance(found, int | float) and is_number(found)):
         return found
     if found is ...:
         return "..."
-    raise Refused  # bytes, complex
+    raise Refused  # bytes, complex, numbers that JSON has not
 
 
 def _key(node: ast.expr | None, depth: int) -> Json:
@@ -234,28 +233,14 @@ def _folded(node: ast.BinOp, depth: int) -> Json:
 
 
 def _apply(op: ast.operator, left: int | float, right: int | float) -> Any:
-    match op:
-        case ast.Add():
-            return left + right
-        case ast.Sub():
-            return left - right
-        case ast.Mult():
-            return left * right
-        case ast.Div():
-            return left / right
-        case ast.FloorDiv():
-            return left // right
-        case ast.Mod():
-            return left % right
-        case ast.Pow():
-            # The size of an integer power is known before it is computed.
-            if isinstance(left, int) and isinstance(right, int) and right > 0:
-                if left.bit_length() * right > MAX_BITS:
-                    raise Refused
-            elif isinstance(left, int) and left.bit_length() > 1_000:
-                raise Refused
-            return left**right
-    raise Refused
+    if type(op) not in _OPERATORS:
+        raise Refused
+    if isinstance(op, ast.Pow) and isinstance(left, int):
+        # The size of an integer power is known before it is computed.
+        most = MAX_BITS // right if isinstance(right, int) and right > 0 else 1_000
+        if left.bit_length() > most:
+            raise Refused
+    return _OPERATORS[type(op)](left, right)
 
 
 def _joined(node: ast.BinOp, depth: int) -> str | None:

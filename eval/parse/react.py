@@ -2,10 +2,11 @@
 
 import re
 from itertools import islice
+from typing import NamedTuple
 
 from robustbench_tc.schema import Call, Json
 
-from .context import TOOL_NAME, ParseContext, bare_name
+from .context import TOOL_NAME, ParseContext, bare_name, end_of
 from .found import Finding, Found
 from .json_calls import arguments_of
 from .json_values import MAX_RAW, decode_object, object_at
@@ -15,17 +16,17 @@ from .python_calls import single, unwrapped
 
 _END = r"[ \t]{0,2}\d{0,3}[ \t]{0,2}[*_`]{0,3}[ \t]{0,8}[:：]"
 _WORDS = (
-    r"(?P<input{n}>Action[ \t_-]{{0,2}}(?:Inputs?|Parameters|Params|Arguments|Args)|Inputs?|Arguments"
+    r"(?P<input>Action[ \t_-]{0,2}(?:Inputs?|Parameters|Params|Arguments|Args)|Inputs?|Arguments"
     r"|Parameters|Params|Args"
-    r"|Tool[ _]Input)|(?P<R2{n}>ActionCode)|(?P<R1{n}>Action|Tool[ _]Action)"
-    r"|(?P<other{n}>Thoughts?|Observations?|Final[ ]Answer|Answer|Reasoning|Question|Explanation|Plan)"
+    r"|Tool[ _]Input)|(?P<R2>ActionCode)|(?P<R1>Action|Tool[ _]Action)"
+    r"|(?P<other>Thoughts?|Observations?|Final[ ]Answer|Answer|Reasoning|Question|Explanation|Plan)"
 )
 _LABEL = re.compile(
     r"\n[ \t>*_#•`–-]{0,8}(?:\d{1,3}[.)][ \t]{0,4}|step \d{1,3}[ :.-]{1,3})?[*_]{0,3}(?i:"
-    + _WORDS.format(n="")
+    + _WORDS
     + ")"
     + _END
-    + r"|(?<![\w\n])(?:(?P<input2>Action[ \t_]{0,2}Input)|(?P<R22>ActionCode)|(?P<R12>Action)|(?P<other2>Thought|Observation))"
+    + r"|(?<![\w\n])(?:(?P<input_>Action[ \t_]{0,2}Input)|(?P<R2_>ActionCode)|(?P<R1_>Action)|(?P<other_>Thought|Observation))"
     r"\*{0,2}[ \t]{0,8}[:：]"
 )
 """A label at the start of a line in any case, or one of scoring.md's own inside a line, spelt exactly."""
@@ -42,29 +43,26 @@ _UNITS_PER_LABEL = 8
 _MAX_LABELS = 1_536
 
 
-def react(text: str, context: ParseContext) -> list[Found]:
-    """R1."""
-    return _blocks(text, context, "R1")
+CODES = ("R1", "R2")
 
 
-def react_code(text: str, context: ParseContext) -> list[Found]:
-    """R2."""
-    return _blocks(text, context, "R2")
+class _Label(NamedTuple):
+    kind: str
+    """`input`, `other`, or one of `CODES`."""
+    start: int
+    end: int
 
 
-class _Label:
-    __slots__ = ("end", "kind", "start")
-
-    def __init__(self, match: re.Match[str]) -> None:
-        self.start = match.start() - (not match[0].startswith("\n"))  # the text was shifted by a line break
-        self.end = match.end() - 1
-        self.kind = (match.lastgroup or "").rstrip("2") if match.lastgroup not in ("R2", "R22") else "R2"
-
-
-def _blocks(text: str, context: ParseContext, action: str) -> list[Found]:
-    """Each action with the first input label behind it; an action may also hold the whole call."""
-    shifted = "\n" + text
-    labels = [_Label(match) for match in islice(_LABEL.finditer(shifted), _MAX_LABELS)]
+def react(text: str, context: ParseContext, action: str) -> list[Found]:
+    """Each `action`, one of `CODES`, with the first input label behind it; it may also hold the whole call."""
+    labels = [
+        _Label(  # the text is shifted by a line break
+            (match.lastgroup or "").rstrip("_"),
+            match.start() - (not match[0].startswith("\n")),
+            match.end() - 1,
+        )
+        for match in islice(_LABEL.finditer("\n" + text), _MAX_LABELS)
+    ]
     found: list[Found] = []
     position = 0
     index = 0
@@ -115,8 +113,7 @@ def _action(
 
 def _whole_call(text: str, start: int, context: ParseContext) -> tuple[tuple[Finding, ...], int] | None:
     """`Action: {…}`, `Action: f(x=1)`, `Action: f{…}`, `Action: [f(x=1)]`, and `Action: f[]` with text or an object."""
-    gap = _GAP.match(text, start)
-    at = gap.end() if gap else start
+    at = end_of(_GAP, text, start)
     bracket = _BRACKET.match(text, at)
     if bracket is not None and context.resolve(bracket[1]) is not None:
         return _in_brackets(text, bracket, context)
@@ -150,8 +147,7 @@ def _with_input(
 ) -> tuple[tuple[Finding, ...], int] | None:
     """The call with the input behind its label. An input that is not an object leaves a known name without
     parameters; one that was cut off is not a call."""
-    gap = _GAP.match(text, start)
-    at = gap.end() if gap else start
+    at = end_of(_GAP, text, start)
     found: dict[str, Json] | None = None
     end = limit
     if text[at : at + 1] in ('"', "'"):

@@ -11,22 +11,19 @@ from . import acts, harmony, turns
 from .context import MAX_CHARS, ParseContext
 from .formats import BARE, LABELLED, MARKED, order_of
 from .found import Finding, Found
-from .json_calls import native, raw_texts, without_schema
-from .json_values import clean, clean_text
-from .marked import read_marked, without_namespaces
-from .names import is_no_name
+from .json_calls import native, raw_texts
+from .marked import admitted, outermost, read_marked, without_namespaces
+from .react import react
 from .segments import Segment, split, without_thought_tags
 from .short import short_form
+from .stored import clean, clean_text
 
-READER_VERSION = "5"
+READER_VERSION = "6"
 """Raised with every change that may read a reply otherwise: verdicts say which reader made them."""
 
 _EDGES = " \t\r\n\f\v\u00a0\u200b\u200e\u200f\u2028\u2029\u2060\ufeff"
 _JSON_FIRST = re.compile(r"\{|\[\s*+\{")
 _THOUGHT_ALLOWANCE = 4_000
-_CLOSES = re.compile(
-    r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+"
-)
 _LOOKS_LIKE_A_CALL = re.compile(
     r"<(?:tool_call|function|invoke|\|tool|｜tool)|\[TOOL_CALLS\]|\bAction\b[^\n]{0,8}:|\"(?:name|function"
     r"|tool)\"\s*:"
@@ -87,7 +84,7 @@ def parse(
             return Parsed(tuple(calls), code, (), parts, (code,))
     context = ParseContext(source, tools, name_back, cut=finish_reason == "length")
     if tool_calls and (findings := native(tool_calls, context)):
-        found = _parsed(findings, "fc", tuple(context.flags), (), (), context, is_clean=True)
+        found = _parsed(findings, "fc", (), [], context)
         if text and text.strip(_EDGES):
             beside = parse(text, source=source, tools=tools, opens_thought=opens_thought, name_back=name_back)
             if beside.calls and beside.calls != found.calls:
@@ -96,87 +93,64 @@ def parse(
     if not text or not text.strip(_EDGES):
         flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
         return Parsed((), None, ("empty_text", *flags))
-    segments = tuple(split(text, context, _end_of_thought(context), opens_thought=opens_thought))
-    return _Reading(text, segments, order, context).read(reasoning)
+    segments = tuple(split(text, context, opens_thought=opens_thought))
+    thought = "\n".join(text[one.start : one.end] for one in segments if one.kind == "reasoning")
+    whole = _prepared(
+        "\n".join(text[one.start : one.end] for one in segments if one.kind == "final"), context
+    )
+    answer = _bounded(whole)
+    if answer != whole:
+        context.flag("truncated")
+    passages, tried = _calls(answer, order, context)
+    findings = [finding for one in passages for finding in one.findings]
+    if any(one and _has_call(one, context) for one in (thought, reasoning)):
+        context.flag("call_in_thought")
+    if not answer and not thought:
+        context.flag("empty_text")
+    if context.left < 0:
+        context.flag("truncated")
+    if not findings and not context.flags and _is_unread(answer, context):
+        context.flag("unread_shape")
+    return _parsed(findings, passages[0].code if passages else None, segments, tried, context)
 
 
-class _Reading:
-    """One pass over a reply that is not one of the usual short forms."""
+def _calls(answer: str, order: tuple[str, ...], context: ParseContext) -> tuple[list[Found], list[str]]:
+    """The passages of the first step that finds calls, and the steps tried."""
+    tried: list[str] = []
+    if not answer:
+        return [], tried
+    marked = _marked(answer, context)
+    bare = _blanked(answer, marked)
+    if _JSON_FIRST.match(answer):
+        order = tuple(sorted(order, key=lambda step: step != "J"))
+    spoken: list[Found] = []
+    for step in order:
+        if step not in BARE:
+            tried.append(step)
+            here = [one for one in marked if (one.code if one.code in LABELLED else MARKED) == step]
+            if here and acts.beside_refusal(answer, marked):
+                context.flag("call_beside_refusal")
+            if here:
+                return here, tried
+            continue
+        need, reader = BARE[step]
+        if need not in bare:
+            continue
+        tried.append(step)
+        here = _apart(admitted(reader(bare, context), context), spoken)
+        made, quoted = acts.made(bare, here, marked)
+        spoken += quoted
+        if spoken:
+            context.flag("quoted_call")
+        if made:
+            return made, tried
+    return [], tried
 
-    def __init__(
-        self, text: str, segments: tuple[Segment, ...], order: tuple[str, ...], context: ParseContext
-    ) -> None:
-        self.segments = segments
-        self.order = order
-        self.context = context
-        self.flags: list[str] = []
-        self.thought = "\n".join(text[one.start : one.end] for one in segments if one.kind == "reasoning")
-        pieces = [text[one.start : one.end] for one in segments if one.kind == "final"]
-        self.answer = self._bounded(_prepared("\n".join(pieces), context))
 
-    def _bounded(self, answer: str) -> str:
-        if len(answer) <= MAX_CHARS:
-            return answer
-        self.flags.append("truncated")
-        return answer[: MAX_CHARS // 2] + "\n" + answer[-MAX_CHARS // 2 :]
-
-    def read(self, reasoning: str | None) -> Parsed:
-        found, step, tried = self._calls()
-        findings = [finding for one in found for finding in one.findings]
-        for thought in (self.thought, reasoning):
-            if thought and "call_in_thought" not in self.flags and _has_call(thought, self.context):
-                self.flags.append("call_in_thought")
-        if not self.answer and not self.thought:
-            self.flags.append("empty_text")
-        if self.context.left < 0 and "truncated" not in self.flags:
-            self.flags.append("truncated")
-        if not findings and not self.flags and self._is_unread():
-            self.flags.append("unread_shape")
-        code = found[0].code if found else step
-        return _parsed(findings, code, tuple(self.flags), self.segments, tuple(tried), self.context)
-
-    def _calls(self) -> tuple[list[Found], str | None, list[str]]:
-        """The passages of the first step that finds calls, and the steps tried."""
-        context = self.context
-        tried: list[str] = []
-        if not self.answer:
-            return [], None, tried
-        marked = _admitted(_marked(self.answer, context), context)
-        bare = _blanked(self.answer, marked)
-        order = (
-            sorted(self.order, key=lambda step: step != "J") if _JSON_FIRST.match(self.answer) else self.order
-        )
-        spoken: list[Found] = []
-        for step in order:
-            if step == MARKED or step in LABELLED:
-                tried.append(step)
-                here = [one for one in marked if (one.code in LABELLED) == (step in LABELLED)]
-                here = [one for one in here if step == MARKED or one.code == step]
-                if here:
-                    if acts.beside_refusal(self.answer, marked):
-                        self.flags.append("call_beside_refusal")
-                    return here, step, tried
-                continue
-            code, need, reader = BARE[step]
-            if need not in bare:
-                continue
-            tried.append(code)
-            here = _apart(_admitted(reader(bare, context), context), spoken)
-            made, quoted = acts.made(bare, here, marked)
-            spoken += quoted
-            if spoken and "quoted_call" not in self.flags:
-                self.flags.append("quoted_call")
-            if made:
-                return made, step, tried
-        return [], None, tried
-
-    def _is_unread(self) -> bool:
-        answer = self.answer
-        if _LOOKS_LIKE_A_CALL.search(answer):
-            return True
-        return any(
-            f"{tool.name}{sign}" in answer for tool in self.context.tools for sign in ("(", "{", " {", ": {")
-        )
+def _is_unread(answer: str, context: ParseContext) -> bool:
+    if _LOOKS_LIKE_A_CALL.search(answer):
+        return True
+    return any(f"{tool.name}{sign}" in answer for tool in context.tools for sign in ("(", "{", " {", ": {"))
 
 
 def _prepared(answer: str, context: ParseContext) -> str:
@@ -191,23 +165,19 @@ def _prepared(answer: str, context: ParseContext) -> str:
     return answer if answer.isascii() else clean_text(answer)
 
 
+def _bounded(text: str) -> str:
+    """The first and the last part of a long text."""
+    return text if len(text) <= MAX_CHARS else text[: MAX_CHARS // 2] + "\n" + text[-MAX_CHARS // 2 :]
+
+
 def _marked(answer: str, context: ParseContext) -> list[Found]:
-    """Every marked call, those inside another one's arguments left out."""
+    """Every marked call that counts, those inside another one's arguments left out."""
     found = read_marked(answer, context)
-    lower = answer.lower() if "ction" in answer.lower() else ""
-    if "action" in lower:
-        found += LABELLED["R1"](answer, context)
-        if "actioncode" in lower:
-            found += LABELLED["R2"](answer, context)
-    return _outermost(found)
-
-
-def _outermost(found: list[Found]) -> list[Found]:
-    kept: list[Found] = []
-    for one in sorted(found, key=lambda item: (item.start, -item.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-    return kept
+    lower = answer.lower()
+    for code, word in zip(LABELLED, ("action", "actioncode"), strict=True):
+        if word in lower:
+            found += react(answer, context, code)
+    return admitted(outermost(found), context)
 
 
 def _blanked(answer: str, marked: list[Found]) -> str:
@@ -222,20 +192,6 @@ def _blanked(answer: str, marked: list[Found]) -> str:
     return "".join(pieces) + answer[position:]
 
 
-def _admitted(found: list[Found], context: ParseContext) -> list[Found]:
-    """Without the calls whose name declines or stands for one, and without schemas for arguments."""
-    out: list[Found] = []
-    for one in found:
-        findings = tuple(
-            without_schema(finding, context)
-            for finding in one.findings
-            if context.resolve(finding.call.name) is not None or not is_no_name(finding.call.name)
-        )
-        if findings:
-            out.append(one._replace(findings=findings))
-    return out
-
-
 def _apart(found: list[Found], spoken: list[Found]) -> list[Found]:
     """Without what overlaps a call that an earlier step took for a quotation, unless that is a part of a value."""
     return [
@@ -248,23 +204,6 @@ def _apart(found: list[Found], spoken: list[Found]) -> list[Found]:
     ]
 
 
-def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
-    """Where in an open thought the marked calls begin that end the reply."""
-
-    def find(thought: str) -> int | None:
-        inner = ParseContext(context.source, context.tools, context.name_back)
-        found = _outermost(read_marked(thought, inner))
-        start: int | None = None
-        end = len(turns.without_trailing_markers(thought))
-        for one in reversed(_admitted(found, inner)):
-            if not _CLOSES.fullmatch(thought, one.end, end):
-                break
-            start = end = one.start
-        return start
-
-    return find
-
-
 def _has_call(thought: str, context: ParseContext) -> bool:
     """Whether some call stands in a thought, in any form."""
     marked = "<" in thought or "[" in thought or "ction" in thought.lower()
@@ -275,48 +214,36 @@ def _has_call(thought: str, context: ParseContext) -> bool:
     thought = turns.without_end_markers(without_thought_tags(without_namespaces(thought)))
     if thought.lstrip().startswith("analysis"):
         thought = thought.lstrip().removeprefix("analysis")
-    if len(thought) > MAX_CHARS:
-        thought = thought[: MAX_CHARS // 2] + "\n" + thought[-MAX_CHARS // 2 :]
-    if _admitted(_marked(thought, inner), inner):
+    thought = _bounded(thought)
+    if _marked(thought, inner):
         return True
-    for _, need, reader in BARE.values():
-        if need in thought and any(
-            inner.may_name(finding.call.name)
-            for one in _admitted(reader(thought, inner), inner)
-            for finding in one.findings
-        ):
-            return True
-    return False
+    return any(
+        inner.may_name(finding.call.name)
+        for need, reader in BARE.values()
+        if need in thought
+        for one in admitted(reader(thought, inner), inner)
+        for finding in one.findings
+    )
 
 
 def _parsed(
     findings: Sequence[Finding],
     code: str | None,
-    flags: tuple[str, ...],
     segments: tuple[Segment, ...],
-    tried: tuple[str, ...],
+    tried: list[str],
     context: ParseContext,
-    *,
-    is_clean: bool = False,
 ) -> Parsed:
     raw = raw_texts(findings)
     calls = []
     for finding in findings:
-        name = finding.call.name
-        written = name if code == "fc" or context.knows(name) else context.written(name)
-        parameters = finding.call.parameters
-        if not is_clean:
+        call = finding.call
+        if code != "fc":
             try:
-                written, parameters = clean_text(written), clean(parameters)
+                call = Call(clean_text(context.written(call.name)), clean(call.parameters))
             except ValueError:  # what no file can hold, such as a value nested too deep
-                flags = (*flags, "unread_shape") if "unread_shape" not in flags else flags
+                context.flag("unread_shape")
                 continue
-        calls.append(Call(written, parameters))
-    return Parsed(
-        tuple(calls),
-        code if calls else None,
-        (*flags, "bad_arguments") if raw else flags,
-        segments,
-        tried,
-        raw,
-    )
+        calls.append(call)
+    if raw:
+        context.flag("bad_arguments")
+    return Parsed(tuple(calls), code if calls else None, tuple(context.flags), segments, tuple(tried), raw)

@@ -5,13 +5,13 @@ complete marked call ends the reply. What follows a made-up turn or tool result 
 """
 
 import re
-from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
 from . import harmony, turns
 from .context import MAX_CHARS, ParseContext
+from .marked import admitted, outermost, read_marked
 
 Kind = Literal["reasoning", "invented", "final"]
 
@@ -67,44 +67,16 @@ _TRIANGLE = r"◁(?P<triangle_end>/)?think(?:ing)?▷"
 _OPENS = "|".join(re.escape(pair[0]) for pair in PAIRS)
 _CLOSES = "|".join(re.escape(pair[1]) for pair in PAIRS if pair[1] != "<|end_message|>")
 _EVENT = re.compile(
-    f"{_TAG}|{_SQUARE}|{_TRIANGLE}|(?P<pair>{_OPENS})|(?P<pair_end>{_CLOSES})|(?P<channel>{harmony.ANALYSIS})"
-    f"|{turns.TOKENS.pattern}"
+    r"(?=[<\[◁✿\]])"  # which spares most places the long look
+    f"(?:{_TAG}|{_SQUARE}|{_TRIANGLE}|(?P<pair>{_OPENS})|(?P<pair_end>{_CLOSES})|(?P<channel>{harmony.ANALYSIS})"
+    f"|{turns.TOKENS.pattern})"
 )
-_MAY_BE_EVENT = re.compile(
-    r"<(?:/?(?:[A-Za-z]{1,8}[:|])?(?P<word>[A-Za-z_]{3,24})[>\s:]|[|｜](?P<token>[^<>|｜\n]{1,40})[|｜]?>"
-    r"|(?P<channel>channel\|>))"
-    r"|\[/?(?P<square>[A-Za-z_]{4,20})\]|(?P<sign>◁/?think|✿R|\]~)"
-)
-_WORDS = frozenset(WORDS) | frozenset(
-    "start_of_turn tool_response tool_responses function_result function_results function_response"
-    " function_responses "
-    "tool_result tool_results tool_output tool_outputs observation longcat_tool_response api_response".split()
-)
-_TOKENS = frozenset(
-    "im_start start_header_id turn start_of_turn user assistant system observation model ipython human"
-    " environment "
-    "start_of_role start_of_turn_token user_token chatbot_token system_token user_start assistant_start"
-    " system_start "
-    "start from message_user message_model message_tool message_system tool_response tool_result tool_output "
-    "tool_outputs tool_responses tool_outputs_begin tool_output_begin tool_results start_tool_result channel "
-    "start_thinking end_thinking begin_of_thought end_of_thought inner_prefix inner_suffix content_thinking"
-    " open close "
-    "think /think thinking /thinking begin_of_thinking end_of_thinking reasoning_start reasoning_end "
-    "plamo:begin_think:plamo plamo:end_think:plamo".split()
-)
-_SQUARES = frozenset(
-    "think thinking thought reasoning inst tool_results tool_response tool_responses tool_result".split()
-)
-"""Names that an event can begin with: whatever has another one is passed over without a closer look."""
-
-_NAMES = {"word": _WORDS, "token": _TOKENS, "square": _SQUARES}
 _STOP = re.compile("|".join(turns.TURN_TOKENS_IN_THOUGHT))
 _STRUCTURE = re.compile(r"(?:\A|\n)[ \t`]{0,8}(?:[^\W\d][\w.-]{0,127})?(?P<at>[\[{(])")
 _NEXT_STEP = re.compile(r"\n[ \t*_]{0,8}(?i:thought|action)s?[ \t]{0,2}\d{0,3}[*_]{0,3}[ \t]{0,4}[:：]")
 _PLAIN_THOUGHTS = re.compile(r"(?:<think>[^<]*+</think>\s*+)++")
 """The usual thought, several in a row too."""
 
-_SIGNS = ("<", "[", "◁", "✿", "]~")
 _CLOSERS: dict[str, re.Pattern[str]] = {
     pair[0]: re.compile(re.escape(pair[1]) + "|" + _STOP.pattern) for pair in PAIRS
 }
@@ -126,25 +98,24 @@ def without_thought_tags(text: str) -> str:
     return _THOUGHT_TAGS.sub("\n", text)
 
 
-EndOfThought = Callable[[str], int | None]
-"""Where in an open thought a complete marked call begins that ends the reply; None where none does."""
+_BEHIND_CALLS = re.compile(
+    r"(?:\s++|</[\w:.-]{1,48}>|\[/[\w ]{1,24}\]|<[|｜][^<>\n]{1,48}[|｜]>|<[\w|]{0,24}\|>|`++)*+"
+)
+"""What may stand between marked calls that end a reply, and behind them."""
 
 
-def split(
-    text: str, context: ParseContext, end_of_thought: EndOfThought, *, opens_thought: bool = False
-) -> list[Segment]:
+def split(text: str, context: ParseContext, *, opens_thought: bool = False) -> list[Segment]:
     """The segments of a reply, in order and without gaps but for the tags between them.
 
     `opens_thought`: the model's chat template opens the thought, so the reply begins inside it.
     """
-    return _Splitter(text, context, end_of_thought).split(opens_thought)
+    return _Splitter(text, context).split(opens_thought)
 
 
 class _Splitter:
-    def __init__(self, text: str, context: ParseContext, end_of_thought: EndOfThought) -> None:
+    def __init__(self, text: str, context: ParseContext) -> None:
         self.text = text
         self.context = context
-        self.end_of_thought = end_of_thought
         self.segments: list[Segment] = []
         self.start = 0
         """Of the current piece of the final answer."""
@@ -154,7 +125,8 @@ class _Splitter:
         has_colon = ":" in text or "：" in text
         self.no_more_firm = not has_colon and "##" not in text
         self.no_more_weak = not has_colon
-        self.event: re.Match[str] | None = None
+        self.event = _EVENT.search(text)
+        """The next one at or behind `at`, once that is asked for."""
         self.has_quotes = '"' in text or "`" in text
         self.has_final = False
         self.checked = 0
@@ -170,11 +142,12 @@ class _Splitter:
             return self.segments
         if opens_thought:
             self._thought(0, 0, _TAG_CLOSER)
-        self._own_label()
-        signs = any(sign in text for sign in _SIGNS)
+        elif label := turns.OWN_LABEL.match(text):  # `Assistant:` in front of the reply is its own header
+            self.start = self.at = label.end()
         while self.at < len(text):
-            event = self._next_event() if signs else None
-            label = self._next_label()
+            if self.event is not None and self.event.start() < self.at:
+                self.event = _EVENT.search(text, self.at)
+            event, label = self.event, self._next_label()
             if event is None and label is None:
                 break
             if event is None or (label is not None and label.start() < event.start()):
@@ -185,23 +158,7 @@ class _Splitter:
         self._add("final", self.start, len(text))
         return self.segments or [Segment("final", 0, len(text))]
 
-    def _next_event(self) -> re.Match[str] | None:
-        if self.event is not None and self.event.start() >= self.at:
-            return self.event
-        at = self.at
-        while (candidate := _MAY_BE_EVENT.search(self.text, at)) is not None:
-            kind = candidate.lastgroup or ""
-            names = _NAMES.get(kind)
-            if names is None or candidate[kind].lower().replace("▁", "_").replace(" ", "_") in names:
-                self.event = _EVENT.match(self.text, candidate.start())
-                if self.event is not None:
-                    return self.event
-            at = candidate.start() + 1 if kind == "sign" else max(candidate.end() - 1, candidate.start() + 1)
-        return None
-
     def _next_label(self) -> re.Match[str] | None:
-        if self.at == 0 and self.firm is None and not self.no_more_firm:
-            self.firm = turns.FIRST_LABEL.match(self.text)
         if self.firm is None or self.firm.start() < self.at - 1:
             self.firm = None if self.no_more_firm else turns.LABELS.search(self.text, max(0, self.at - 1))
             self.no_more_firm = self.firm is None
@@ -301,15 +258,22 @@ class _Splitter:
 
     def _open_thought(self, start: int, content: int) -> None:
         """To the end of the reply, but for the marked calls that end it."""
-        end = len(self.text)
-        if not self.context.cut:
-            near = max(content, end - MAX_CHARS // 2)
-            call = self.end_of_thought(self.text[near:])
-            if call is not None:
-                end = near + call
+        whole = len(self.text)
+        end = whole if self.context.cut else self._last_calls(max(content, whole - MAX_CHARS // 2))
         self._add("reasoning", start, end)
-        self._add("final", end, len(self.text))
-        self.start = self.at = len(self.text)
+        self._add("final", end, whole)
+        self.start = self.at = whole
+
+    def _last_calls(self, near: int) -> int:
+        """Where, from `near` on, the complete marked calls begin that end the reply; its end without any."""
+        thought = self.text[near:]
+        inner = ParseContext(self.context.source, self.context.tools, self.context.name_back)
+        first, end = len(thought), len(turns.without_trailing_markers(thought))
+        for one in reversed(admitted(outermost(read_marked(thought, inner)), inner)):
+            if not _BEHIND_CALLS.fullmatch(thought, one.end, end):
+                break
+            first = end = one.start
+        return near + first
 
     def _orphan(self, end: int) -> None:
         """A closing tag whose opening one is missing: all before it was reasoning. Where only closing tags of
@@ -342,12 +306,6 @@ class _Splitter:
         self._add("final", self.start, at)
         self._add("invented", at, len(self.text))
         self.start = self.at = len(self.text)
-
-    def _own_label(self) -> None:
-        """`Assistant:` in front of the reply is its own header."""
-        label = turns.OWN_LABEL.match(self.text, self.start)
-        if label is not None and self.start == 0:
-            self.start = self.at = label.end()
 
     def _read_label(self, label: re.Match[str]) -> None:
         start = label.start() + label[0].startswith("\n")

@@ -30,7 +30,6 @@ _SIGN_OF_A_CALL = re.compile(r"[({<\[✿?:]")
 """Cheaper: most thoughts hold none of them."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _decode = msgspec.json.decode
-_NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def short_form(text: str, tools: Sequence[Tool]) -> tuple[str, list[Call], int] | None:
@@ -58,23 +57,31 @@ def short_form(text: str, tools: Sequence[Tool]) -> tuple[str, list[Call], int] 
         body = body[start:-3].strip()
         if not body or body[0] not in "[{":
             return None
-    found = _usual(body, body[0], tools)
-    return None if found is None else (*found, behind)
+    try:
+        code, calls = _usual(body)
+    except (ValueError, RecursionError):
+        return None
+    return (code, calls, behind) if calls and _are_usual(calls, tools) else None
 
 
-def _usual(body: str, first: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
-    if first == "[":
-        if body[1:2] in ("{", "["):
-            return _json(body, tools)
-        calls = python_literals.calls(body) if body[-1] == "]" else None
-        return ("B1", calls) if calls and _are_usual(calls, tools) else None
-    if first == "<":
-        return _tagged(body, tools)
-    if first == "{":
-        return _json(body, tools)
-    if first in "TA":
-        return _react(body, tools)
-    return None
+def _usual(body: str) -> tuple[str, list[Call]]:
+    """The code and the calls, if it is one of the forms. Raises ValueError, or RecursionError."""
+    if body[0] == "{" or body.startswith(("[{", "[[")):
+        value = _decode(body)
+        return "J", list(map(_call, value if type(value) is list else (value,)))
+    if body[0] == "[":
+        return "B1", (python_literals.calls(body) if body[-1] == "]" else None) or []
+    if body[0] == "<":
+        if not (body.startswith(_OPEN) and body.endswith(_CLOSE)) or body.count("<") != 2:
+            raise ValueError("other tags")
+        inner = body[_OPEN_SIZE:-_CLOSE_SIZE].strip()
+        return "A1", [_call(_decode(line)) for line in inner.split("\n")]
+    calls: list[Call] = []
+    at = 0
+    while match := _REACT.match(body, at):
+        calls.append(Call(match[1], _decode(match[2])))
+        at = match.end()
+    return "R1", calls if at == len(body) else []
 
 
 def _are_usual(calls: list[Call], tools: Sequence[Tool]) -> bool:
@@ -96,59 +103,13 @@ def _are_usual(calls: list[Call], tools: Sequence[Tool]) -> bool:
     return True
 
 
-def _call(value: Json) -> Call | None:
-    """The call of an object that holds a name and an object of arguments, and nothing else."""
+def _call(value: Json) -> Call:
+    """The call of an object that holds a name and an object of arguments, and nothing else. Raises ValueError."""
     if type(value) is not dict or len(value) != 2:
-        return None
+        raise ValueError("no call")
     (name_key, name), (key, arguments) = value.items()
     if type(name) is not str or type(arguments) is not dict or not name or bare_name(name) != name:
-        return None
+        raise ValueError("no usual call")
     if name_key not in NAME_KEYS or key not in PARAMETER_KEYS:
-        return None
+        raise ValueError("other keys")
     return Call(name, arguments)
-
-
-def _tagged(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
-    if not (body.startswith(_OPEN) and body.endswith(_CLOSE)) or body.count("<") != 2:
-        return None
-    inner = body[_OPEN_SIZE:-_CLOSE_SIZE].strip()
-    calls: list[Call] = []
-    for line in inner.split("\n") if "\n" in inner else (inner,):
-        try:
-            call = _call(_decode(line))
-        except _NOT_JSON:
-            return None
-        if call is None:
-            return None
-        calls.append(call)
-    return ("A1", calls) if _are_usual(calls, tools) else None
-
-
-def _json(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
-    try:
-        value = _decode(body)
-    except _NOT_JSON:
-        return None
-    calls: list[Call] = []
-    for item in value if type(value) is list else (value,):
-        call = _call(item)
-        if call is None:
-            return None
-        calls.append(call)
-    return ("J", calls) if calls and _are_usual(calls, tools) else None
-
-
-def _react(body: str, tools: Sequence[Tool]) -> tuple[str, list[Call]] | None:
-    calls: list[Call] = []
-    at = 0
-    while at < len(body):
-        match = _REACT.match(body, at)
-        if match is None:
-            return None
-        try:
-            value = _decode(match[2])
-        except _NOT_JSON:
-            return None
-        calls.append(Call(match[1], value))
-        at = match.end()
-    return ("R1", calls) if _are_usual(calls, tools) else None

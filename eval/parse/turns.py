@@ -107,8 +107,7 @@ _LABEL = (
     rf"(?:{_LEAD}(?:(?P<user>{_USERS})|(?P<assistant>{_ASSISTANTS})|(?P<strong>{_STRONG})){_TAIL}"
     r"|[ \t]{0,4}#{2,4}[ \t](?P<header>User|Human|Instruction|Observation|Assistant)[ \t]*:?[ \t]*(?=\n))"
 )
-FIRST_LABEL = re.compile(_LABEL)
-LABELS = re.compile(r"\n" + _LABEL)
+LABELS = re.compile(r"(?:\A|\n)" + _LABEL)
 """Turn and result labels: at the start of the text, and of a later line."""
 
 WEAK_LABELS = re.compile(rf"\n{_LEAD}(?P<weak>{_WEAK}){_TAIL}")

@@ -1,6 +1,5 @@
 """Arguments that a format carries as text, typed by the tool's schema; entities, decoded once."""
 
-import math
 import re
 from collections.abc import Mapping
 
@@ -8,6 +7,7 @@ from robustbench_tc.schema import Json
 
 from .context import ParseContext
 from .json_values import decode, decode_value
+from .stored import clean
 
 _ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp": "\u00a0"}
@@ -49,15 +49,10 @@ def types_of(schema: Json) -> frozenset[str]:
     if not isinstance(schema, Mapping):
         return frozenset()
     found = schema.get("type")
-    words = {found} if isinstance(found, str) else set()
-    if isinstance(found, list):
-        words |= {word for word in found if isinstance(word, str)}
-    for key in ("anyOf", "oneOf"):
-        options = schema.get(key)
-        for option in options[:16] if isinstance(options, list) else ():
-            if isinstance(option, Mapping) and isinstance(option.get("type"), str):
-                words.add(option["type"])
-    return frozenset(words)
+    lists = (schema[key][:16] for key in ("anyOf", "oneOf") if isinstance(schema.get(key), list))
+    options = (one.get("type") for options in lists for one in options if isinstance(one, Mapping))
+    words = (*(found if isinstance(found, list) else (found,)), *options)
+    return frozenset(word for word in words if isinstance(word, str))
 
 
 def typed(text: str, schema: Json, context: ParseContext) -> Json:
@@ -70,12 +65,11 @@ def typed(text: str, schema: Json, context: ParseContext) -> Json:
     bare = text.strip()
     if bare == "null" or ("null" in types and bare.lower() in _NULLS):
         return None
-    if types and types <= {"string"}:
+    if types == {"string"}:
         choices = schema.get("enum")
         if not isinstance(choices, list) or not choices or bare in choices:
             return text
-        return _as_it_looks(text, bare, context)
-    if not types:
+    if types <= {"string"}:
         return _as_it_looks(text, bare, context)
     if types & {"array", "object"} and bare[:1] in ("[", "{", "("):
         found = decode_value(bare, context)
@@ -92,10 +86,9 @@ def typed(text: str, schema: Json, context: ParseContext) -> Json:
 
 def _number(bare: str, text: str) -> Json:
     try:
-        found = decode(bare)
+        return clean(decode(bare))
     except ValueError:
         return text
-    return text if isinstance(found, float) and not math.isfinite(found) else found
 
 
 def _as_it_looks(text: str, bare: str, context: ParseContext) -> Json:

@@ -118,19 +118,15 @@ class Prompts(Protocol):
     @property
     def version(self) -> str:
         """Equal for two runs that asked in equal words."""
-        ...
 
     def messages(self, row: Sample) -> list[dict[str, str]]:
         """A row's first request."""
-        ...
 
     def result(self, text: str) -> str:
         """The user turn that hands back what the calls of a reply are answered with."""
-        ...
 
     def output_format(self, row: Sample) -> str:
         """How the reply's calls are to be written."""
-        ...
 
 
 class _Ours:

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from robustbench_tc.schema import Call, Message, dumps, loads
+import msgspec
+
+from robustbench_tc.schema import Call, Message, dumps
 
 _BEGIN, _END = "<tool_call>", "</tool_call>"
 
@@ -19,16 +21,8 @@ def earlier_calls(message: Message) -> tuple[str, tuple[Call, ...]] | None:
     if lines[-1] != _END or _BEGIN not in lines:
         return None
     begin = len(lines) - 1 - lines[::-1].index(_BEGIN)
-    calls = []
-    for line in lines[begin + 1 : -1]:
-        try:
-            found = loads(line)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(found, dict) or found.keys() != {"name", "parameters"}:
-            return None
-        name, parameters = found["name"], found["parameters"]
-        if not isinstance(name, str) or not isinstance(parameters, dict):
-            return None
-        calls.append(Call(name, parameters))
+    try:
+        calls = [msgspec.json.decode(line, type=Call) for line in lines[begin + 1 : -1]]
+    except (ValueError, RecursionError):
+        return None
     return ("\n".join(lines[:begin]), tuple(calls)) if calls else None

@@ -167,8 +167,7 @@ def _system_texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _system(prompt: Any) -> str | None:
     """The system text of a prompt: a list of role and content."""
-    first = prompt[0] if isinstance(prompt, list) and prompt else None
-    if not isinstance(first, dict) or first.get("role") != "system":
-        return None
-    text = first.get("content")
-    return text if isinstance(text, str) else None
+    match prompt:
+        case [{"role": "system", "content": str(text)}, *_]:
+            return text
+    return None

@@ -4,7 +4,7 @@ import base64
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -67,21 +67,17 @@ NO_ROWS = Embedded(notes=("The rows and replies were left out of this page (--no
 
 def write(
     report: Report, folder: Path, samples: Embedded = NO_ROWS, *, discard_changes: bool = False
-) -> list[Path]:
+) -> None:
     """The folder with `report.html`, `.md`, `.csv` and `.json`, all or nothing. `samples`: rows to browse.
 
     An earlier report is replaced; UserError for a folder that holds anything else (`io.folders`).
     """
-    texts = {
-        "report.html": html(report, samples),
-        "report.md": markdown(report),
-        "report.csv": as_csv(report),
-        "report.json": as_json(report),
-    }
+    saved = downloads(report)
+    texts = {"report.html": html(report, samples, saved)} | saved
+    del texts["report.tex"]  # the page alone has it
     with atomic_dir(folder, kind="report", force=True, discard_changes=discard_changes) as made:
         for name, text in texts.items():
             (made / name).write_text(text, encoding="utf-8")
-    return [folder / name for name in texts]
 
 
 # --- HTML ---------------------------------------------------------------------------------------------
@@ -97,7 +93,17 @@ def _seen(value: Any) -> Any:
     return safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def html(report: Report, samples: Embedded = NO_ROWS) -> str:
+def downloads(report: Report) -> dict[str, str]:
+    """What the page's menu saves, by name."""
+    return {
+        "report.csv": as_csv(report),
+        "report.tex": latex_tables(report),
+        "report.md": markdown(report),
+        "report.json": as_json(report),
+    }
+
+
+def html(report: Report, samples: Embedded = NO_ROWS, saved: Mapping[str, str] | None = None) -> str:
     """The page. Names and paths are escaped and rows compressed: they come from models and users. Its policy
     lets run and style what this package wrote, by hash, and nothing be loaded."""
     models = report.models
@@ -115,14 +121,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             styles=[Markup(text) for text in styles],
             scripts=[Markup(text) for text in scripts],
             samples=samples,
-            files=packed(
-                {
-                    "report.csv": as_csv(report),
-                    "report.tex": latex_tables(report),
-                    "report.md": markdown(report),
-                    "report.json": as_json(report),
-                }
-            ),
+            files=packed(saved or downloads(report)),
             level=LEVEL,
             convention=CONVENTIONS[report.convention],
             groups=GROUPS,

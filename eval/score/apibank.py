@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from robustbench_tc.schema import ANY, Call, GoldenAnswer, Json, Tool
 
 from .result import RIGHT, Score, best, wrong
-from .values import decimal, decoded, folded, is_number, is_text_of, may_be_left_out
+from .values import decimal, decoded, folded, is_number, is_text_of, json_type, may_be_left_out
 
 _WORDS = {"true": True, "false": False}
 
@@ -46,7 +46,7 @@ def _mismatch(call: Call, golden: Call, tools: Sequence[Tool]) -> str | None:
 
 def equal(value: Json, golden: Json, declared: dict[str, Json]) -> bool:
     """Equality under the declared type; without one, under the type of the golden value."""
-    match declared.get("type") or _kind(golden):
+    match declared.get("type") or json_type(golden):
         case "integer":
             return _numbers_equal(value, golden, integral=True)
         case "number":
@@ -72,32 +72,12 @@ def equal(value: Json, golden: Json, declared: dict[str, Json]) -> bool:
     )
 
 
-def _kind(golden: Json) -> str:
-    """The type that a golden value suggests."""
-    match golden:
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case None:
-            return "null"
-    return "string"
-
-
 def _numbers_equal(value: Json, golden: Json, *, integral: bool) -> bool:
     right = decimal(golden)
     if right is None:
         return _texts_equal(value, golden)
     left = decimal(value)
-    if left is None or left != right:
-        return False
-    return not integral or left == left.to_integral_value()
+    return left is not None and left == right and (not integral or left == left.to_integral_value())
 
 
 def _truth(value: Json) -> bool | None:
@@ -108,10 +88,6 @@ def _texts_equal(value: Json, golden: Json) -> bool:
     """A scalar as text; a number equals its decimal text, zeros in front excepted."""
     if value is None or isinstance(value, list | dict):
         return False
-    if isinstance(value, bool):
-        value = "true" if value else "false"
-    if isinstance(golden, bool):
-        golden = "true" if golden else "false"
     if is_number(value):
         return is_text_of(str(golden), value)
     return folded(str(value)) == folded(str(golden))

@@ -26,8 +26,6 @@ def score_bfcl(
     calls: Sequence[Call], category: str, golden_answers: Sequence[GoldenAnswer], tools: Sequence[Tool]
 ) -> Score:
     """A `Scorer`; `category` says whether order counts (`parallel`) and whose schema applies (`multiple`)."""
-    if len(golden_answers) == 1:
-        return _answer(calls, category, golden_answers[0], tools)
     return best([_answer(calls, category, golden, tools) for golden in golden_answers])
 
 
@@ -36,8 +34,6 @@ def _answer(calls: Sequence[Call], category: str, golden: GoldenAnswer, tools: S
         return wrong("call_count" if calls else "no_call")
     if "parallel" in category:
         return _in_any_order(calls, golden, tools)
-    if not golden:
-        return RIGHT
     if "multiple" in category:
         tool = _named(golden[0].name, tools)
     else:  # the one tool of the sample is meant, whatever the golden answer calls it
@@ -63,10 +59,7 @@ def _in_any_order(calls: Sequence[Call], golden: GoldenAnswer, tools: Sequence[T
 
 
 def _named(name: str, tools: Sequence[Tool]) -> Tool | None:
-    for tool in tools:
-        if tool.name == name:
-            return tool
-    return None
+    return next((tool for tool in tools if tool.name == name), None)
 
 
 def _mismatch(call: Call, golden: dict[str, list[Json]], tool: Tool) -> str | None:
@@ -142,10 +135,8 @@ def _plain(text: str) -> str:
 
 
 def _is_among(value: str, accepted: list[Json]) -> bool:
-    if value in accepted:
-        return True
     plain = _plain(value)
-    return any(type(item) is str and _plain(item) == plain for item in accepted)
+    return value in accepted or any(type(item) is str and _plain(item) == plain for item in accepted)
 
 
 def _items_fit(value: list[Json], accepted: list[Json], declared: type) -> bool:
@@ -175,17 +166,15 @@ def _list_fits(value: list[Json], accepted: list[Json]) -> bool:
 
 
 def _object_fits(value: Json, accepted: Sequence[Json]) -> bool:
-    if type(value) is not dict:
-        return False
-    for answer in accepted:
-        if type(answer) is not dict:
-            continue
-        if all(
+    return type(value) is dict and any(
+        all(
             key in answer and _normal(item) in [_normal(option) for option in _options(answer[key])]
             for key, item in value.items()
-        ) and all(key in value or OMIT in _options(options) for key, options in answer.items()):
-            return True
-    return False
+        )
+        and all(key in value or OMIT in _options(options) for key, options in answer.items())
+        for answer in accepted
+        if type(answer) is dict
+    )
 
 
 def _options(found: Json) -> list[Json]:

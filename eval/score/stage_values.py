@@ -1,12 +1,12 @@
 """Values at the stage `fill`: whether the scorer of a source takes one, and how a wrong one is wrong."""
 
 import re
-from collections.abc import Iterator
+from itertools import islice
 
 from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample
 
 from . import apibank, bfcl, rotbench, toolalpaca
-from .values import folded, is_number, json_equal
+from .values import folded, is_number, json_equal, json_type, leaves
 
 _WORD = re.compile(r"\w+")
 
@@ -45,34 +45,17 @@ def fill_detail(value: Json, accepted: list[Json], row: Sample, clean: Sample, m
     known = [answer for answer in accepted if answer != OMIT] or accepted
     if known and _kind(value) not in map(_kind, known):
         return "wrong_type"
-    leaves = list(_leaves(value))
-    if "typos" in row.type_code and _copied(leaves, row, clean):
+    said = [*islice((one for one in leaves(value) if isinstance(one, str) or is_number(one)), LEAVES)]
+    if "typos" in row.type_code and _copied(said, row, clean):
         return "typo_copied"
-    shown = _said(row) + "\n" + folded(" ".join(_tools_said(row)))
-    return "wrong_value" if all(_stands(leaf, shown) for leaf in leaves) else "invented"
+    registry = leaves([[tool.description, tool.parameters] for tool in row.tools])  # defaults and choices too
+    shown = _said(row) + "\n" + folded(" ".join(str(one) for one in registry if one is not None))
+    return "wrong_value" if all(_stands(leaf, shown) for leaf in said) else "invented"
 
 
 def _kind(value: Json) -> str:
     """The JSON type; integers and other numbers are one."""
-    if isinstance(value, bool):
-        return "boolean"
-    if is_number(value):
-        return "number"
-    return "array" if isinstance(value, list | tuple) else type(value).__name__
-
-
-def _leaves(value: Json) -> Iterator[Json]:
-    """The first LEAVES texts and numbers in a value."""
-    left, found = [value], 0
-    while left and found < LEAVES:
-        one = left.pop()
-        if isinstance(one, dict):
-            left += list(one.values())[:LEAVES]
-        elif isinstance(one, list | tuple):
-            left += list(one)[:LEAVES]
-        elif isinstance(one, str) or is_number(one):
-            found += 1
-            yield one
+    return "number" if is_number(value) else json_type(value)
 
 
 def _copied(leaves: list[Json], row: Sample, clean: Sample) -> bool:
@@ -83,19 +66,6 @@ def _copied(leaves: list[Json], row: Sample, clean: Sample) -> bool:
 
 def _said(row: Sample) -> str:
     return folded("\n".join(message.content for message in row.messages))
-
-
-def _tools_said(row: Sample) -> Iterator[str]:
-    """Every text and number of the registry: descriptions, defaults, choices."""
-    left: list[Json] = [[tool.description, tool.parameters] for tool in row.tools]
-    while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            left += one.values()
-        elif isinstance(one, list | tuple):
-            left += one
-        elif one is not None:
-            yield str(one)
 
 
 def _stands(leaf: Json, shown: str) -> bool:

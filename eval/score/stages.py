@@ -78,26 +78,14 @@ def stage_of(
     if found.reason == "no_question":
         return "decide", "no_question"
     if not prediction.injected:
-        return _of_reply(prediction, row, clean, tools, parsed, found, mode)
+        if not parsed.calls:
+            return _without_call(prediction, row, parsed)
+        return _of_calls(row, clean, tools, parsed, found, mode)
     if first is not None and first[0].calls and not first[1].correct:
         return _of_calls(row, clean, tools, first[0], first[1], None)
     if answered_with_success(row):  # nothing more is to be called
         return ("decide", "called") if parsed.calls else _without_call(prediction, row, parsed)
     return "recover", "wrong_retry" if parsed.calls else "gave_up"
-
-
-def _of_reply(
-    prediction: Prediction,
-    row: Sample,
-    clean: Sample,
-    tools: Sequence[Tool],
-    parsed: Parsed,
-    found: Score,
-    mode: ErrorMode | None,
-) -> Failed:
-    if not parsed.calls:
-        return _without_call(prediction, row, parsed)
-    return _of_calls(row, clean, tools, parsed, found, mode)
 
 
 def _without_call(prediction: Prediction, row: Sample, parsed: Parsed) -> Failed:
@@ -147,9 +135,7 @@ def _of_calls(
 class _Comparison:
     """Calls against golden answers, with the allowances of the source's scorer."""
 
-    def __init__(
-        self, row: Sample, clean: Sample, tools: Sequence[Tool], mode: ErrorMode | None = None
-    ) -> None:
+    def __init__(self, row: Sample, clean: Sample, tools: Sequence[Tool], mode: ErrorMode | None) -> None:
         self.row, self.clean, self.tools, self.mode = row, clean, tools, mode
         self.scorer = sources.get(row.source).scorer
 

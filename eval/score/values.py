@@ -2,11 +2,13 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
 from robustbench_tc.eval.parse.context import ParseContext
-from robustbench_tc.eval.parse.json_values import clean, decode
+from robustbench_tc.eval.parse.json_values import decode
 from robustbench_tc.eval.parse.python_values import tree
+from robustbench_tc.eval.parse.stored import clean
 from robustbench_tc.schema import OMIT, Json
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?")
@@ -16,6 +18,35 @@ _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 def may_be_left_out(accepted: list[Json]) -> bool:
     """Whether the mark of omission stands beside a value; alone it is the empty text itself."""
     return len(accepted) > 1 and OMIT in accepted
+
+
+_TYPES: dict[type, str] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "array",
+    tuple: "array",
+    dict: "object",
+    type(None): "null",
+}
+
+
+def json_type(value: Json) -> str:
+    """The JSON type of a value."""
+    return _TYPES.get(type(value), "string")
+
+
+def leaves(value: Json) -> Iterator[Json]:
+    """The values inside of lists and objects, in their order."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += reversed(one.values())
+        elif isinstance(one, list | tuple):
+            left += reversed(one)
+        else:
+            yield one
 
 
 def is_number(value: Json) -> bool:

@@ -9,6 +9,8 @@ from robustbench_tc import taxonomy
 from robustbench_tc.languages import LANGUAGES, letters, value_map
 from robustbench_tc.schema import ANY, Call, GoldenAnswer, Json, Sample, dumps
 
+from .values import leaves
+
 _SIGNS = {ord(sign): None for sign in " \t\n,./-_*^"}
 """What a scorer that compares loosely does not look at."""
 
@@ -70,16 +72,8 @@ def _others(call: Call, name: str, accepted: Json) -> list[tuple[str, bool]]:
 
 
 def _leaves(value: Json) -> Iterator[tuple[str, bool]]:
-    """The values inside of lists and objects, in their order, as texts, and whether they are texts."""
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            left += reversed(list(one.values()))
-        elif isinstance(one, list | tuple):
-            left += reversed(one)
-        else:
-            yield (one, True) if isinstance(one, str) else (dumps(one), False)
+    """The values inside of lists and objects as texts, and whether they are texts."""
+    yield from ((one, True) if isinstance(one, str) else (dumps(one), False) for one in leaves(value))
 
 
 def _plain(text: str) -> str:

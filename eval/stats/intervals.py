@@ -330,15 +330,11 @@ def simulated(draws: Floats, value: float, n: int) -> Interval:
     draws = draws[np.isfinite(draws)]
     size = len(draws)
     shifts = (-2.576, 0.0, 2.576)
-    ranks = [_rank(size, q, shift) for q in QUANTILES for shift in shifts]
+    places = (size * q + shift * math.sqrt(size * q * (1 - q)) for q in QUANTILES for shift in shifts)
+    ranks = [min(max(math.ceil(place) - 1, 0), size - 1) for place in places]
     at = np.partition(draws, sorted(set(ranks)))[ranks].reshape(len(QUANTILES), len(shifts))
     (low, high), error = at[:, 1].tolist(), float(np.abs(at - at[:, 1:2]).max())
     return Interval(value, low, high, n, "simulated", None, error)
-
-
-def _rank(size: int, q: float, shift: float) -> int:
-    at = math.ceil(size * q + shift * math.sqrt(size * q * (1 - q))) - 1
-    return min(max(at, 0), size - 1)
 
 
 def _from(found: Lattice, value: float, n: int, difference: bool = False) -> Interval:

@@ -4,14 +4,14 @@ from functools import cache
 
 from . import taxonomy
 from .errors import unknown
-from .schema import EXPLICIT, KINDS, TASKS
+from .schema import BUILT_KINDS, EXPLICIT, KINDS, TASKS
 
 FAMILIES = {
     "explicit": EXPLICIT,
-    "implicit": tuple(kind for kind in KINDS if kind not in EXPLICIT),
-    "all": KINDS,
+    "implicit": tuple(kind for kind in BUILT_KINDS if kind not in EXPLICIT),
+    "all": BUILT_KINDS,
 }
-"""The sums over kinds of faults, and their kinds."""
+"""The sums over kinds of faults, and their kinds; those that are built by name alone are in none."""
 
 
 def config_of(type_code: str) -> str:
@@ -42,6 +42,11 @@ def type_code(kind: str) -> str:
 def registry_codes() -> frozenset[str]:
     """The type codes of rows whose registry has more tools."""
     return frozenset(map(type_code, registry_types()))
+
+
+def by_name() -> frozenset[str]:
+    """The type codes of rows that no profile of a build has."""
+    return registry_codes() | {type_code(kind) for kind in KINDS if kind not in BUILT_KINDS}
 
 
 def type_codes() -> tuple[str, ...]:

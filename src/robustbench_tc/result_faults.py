@@ -1,10 +1,7 @@
-"""Faults of running systems, the same for doors and for live episodes: each is a function of what a tool
-answers, by its name.
+"""The faults that a plan can name: of the core, whose texts are the taxonomy's, of running systems
+(`schema.running`), and those that only a door can cause."""
 
-Another one is a function here and a name in RESULT_FAULTS. Kinds of the core have their text in the taxonomy.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -13,37 +10,7 @@ from msgspec import Meta
 from . import seeding, taxonomy
 from .errors import unknown
 from .schema import Json
-
-UNMADE = {
-    "outage": "HTTP 503 Service Unavailable. The service is down for all requests.",
-    "dropped_tool": "Unknown tool: the server does not offer it any more.",
-}
-"""What a call is answered with that is not carried out."""
-
-OVERSIZED = 50_000
-"""Characters."""
-
-
-def truncated(result: str) -> str:
-    """The first half, cut wherever that ends."""
-    return result[: len(result) // 2]
-
-
-def empty_result(result: str) -> str:
-    """Nothing, in the form that the result has."""
-    return {"[": "[]", "{": "{}"}.get(result.lstrip()[:1], "")
-
-
-def oversized(result: str) -> str:
-    """The result over and over, until it has more than OVERSIZED characters."""
-    line = f"{result or '-'}\n"
-    return line * (OVERSIZED // len(line) + 1)
-
-
-RESULT_FAULTS: dict[str, Callable[[str], str]] = {
-    one.__name__: one for one in (truncated, empty_result, oversized)
-}
-"""What the agent gets of the result of a call that was carried out."""
+from .schema.running import RESULT_FAULTS, UNMADE
 
 EFFECTS = ("timeout_after_effect", "silent_no_op", "stale_read", "injected_instruction")
 """Kinds that only the door in front of a server has: whether a call is carried out, and what stands beside

@@ -22,9 +22,12 @@ def shortened(text: str, length: int) -> str:
 
 def safe_json(text: str) -> str:
     r"""JSON whose strings cannot steer a terminal: as `safe`, but as JSON writes it, so values stay."""
-    if text.isprintable():
-        return text
-    return "".join(c if _is_seen(c) or c in "\n\t\r" else _as_json(c) for c in text)
+    return "\n".join(
+        line
+        if line.isprintable()
+        else "".join(c if _is_seen(c) or c in "\t\r" else _as_json(c) for c in line)
+        for line in text.split("\n")
+    )
 
 
 def _is_seen(c: str) -> bool:

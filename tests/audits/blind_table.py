@@ -32,7 +32,7 @@ def main(
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "robustbench-tc"
         build_release(BuildSpec(profile="paper", sources=sources.resolve()), out)
-        found = shortcuts.audit(Folder(out)).shortcuts
+        found = shortcuts.audit(Folder(out))[0]
     text = "\n".join(lines(found)) + "\n"
     sys.stdout.write(text)
     page, times = PLACE.subn(lambda match: match.group(1) + text + match.group(2), docs.read_text())

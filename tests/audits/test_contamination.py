@@ -98,7 +98,7 @@ def test_a_training_query_that_is_a_benchmark_query_fails_the_gate(
         found[0]["prompt"][-1]["content"] = f"<user> {asked['messages'][-1]['content'].upper()} </user>"
 
     builds.edit_training(folder, "full", leak)
-    report = builds.audit(bundled, training=folder)
+    report = builds.audit(folder, benchmark=bundled)
     check = builds.find(report, "contamination.training")
     assert check.status == "failed" and check.failures[0].where == "full/train[0]"
     assert asked["id"] in check.failures[0].what

@@ -222,4 +222,4 @@ def test_types_of_a_language_that_no_module_states_pass_the_gate(tmp_path: Path)
         return str(rows[0]["id"])
 
     row = builds.edit(folder, "language_full_de", spoil)
-    assert failing(builds.audit(folder, judge=judge))("rows.surfaces_stand_for_values", row)
+    assert failing(builds.audit(folder, judge=judge))("rows.unit_finds_nothing", row)

@@ -6,9 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.folder import Folder, empty_folders, walk
 from robustbench_tc.audits.hygiene import files
-from robustbench_tc.audits.inventory import empty_folders, walk
 
 SPLITS = ("dev", "test", "train")
 

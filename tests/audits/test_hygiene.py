@@ -15,14 +15,13 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import files, personal, prose, schemas, secrets
 from robustbench_tc.audits.hygiene.language import not_in_language, other_language
 from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
-from robustbench_tc.audits.hygiene.lengths import PARAMETERS, out_of_proportion, tool_too_long
+from robustbench_tc.audits.hygiene.lengths import PARAMETERS, tool_too_long
 from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
 from robustbench_tc.audits.hygiene.texts import RULES, finds
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.eval.prompts.history import as_text
-from robustbench_tc.schema import Call, Change, Message, Sample, Tool, record
+from robustbench_tc.schema import Call, Message, Sample, Tool, record
 
-from ..builders.perturb import cases
 from . import builds
 from .builds import Row
 from .defects import reword
@@ -142,7 +141,7 @@ def found(text: str) -> set[str]:
 
 
 def test_at_most_twenty_patterns_are_ours() -> None:
-    assert len(prose.PATTERNS) + len(secrets.TOKENS) + len(secrets.GUESSES) + len(personal.PATTERNS) <= 20
+    assert len(prose.PATTERNS) + len(secrets.TOKENS) + len(secrets.GUESSES) + len(personal.PERSONAL) <= 20
 
 
 def test_every_rule_has_planted_texts() -> None:
@@ -563,18 +562,3 @@ def test_a_tool_may_have_as_many_parameters_as_the_bound_says() -> None:
 
     assert list(tool_too_long(tool(PARAMETERS))) == []
     assert list(tool_too_long(tool(PARAMETERS + 1))) == [f"{PARAMETERS + 1} parameters"] == ["101 parameters"]
-
-
-def test_a_rewritten_text_may_be_half_as_long_less_20_and_twice_as_long_plus_30() -> None:
-    def said(length: int) -> list[str]:
-        change = Change("/tools/0/description", "x" * 100, "y" * length)
-        row = msgspec.structs.replace(
-            cases.CLEAN["table"], type_code="paraphrase_tool_description", changes=(change,)
-        )
-        return list(out_of_proportion(row, []))
-
-    assert [said(length) for length in (30, 230)] == [[], []]
-    assert [said(length) for length in (29, 231)] == [
-        ["/tools/0/description has 29 characters for 100"],
-        ["/tools/0/description has 231 characters for 100"],
-    ]

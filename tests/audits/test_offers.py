@@ -10,7 +10,7 @@ from robustbench_tc.audits.invariants import INVARIANTS, allowed, gold, reward
 from robustbench_tc.audits.invariants.base import is_for
 from robustbench_tc.audits.invariants.reward import least_factor
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.schema import Call, Change, Message, Sample, Tool
+from robustbench_tc.schema import Call, Change, Sample
 
 from ..builders.perturb import cases
 
@@ -45,79 +45,6 @@ def test_only_offers_between_equal_tools_are_held_to_what_makes_them_equal(code:
     assert {is_for(check, code) for check in named.values()} == {held}
 
 
-# --- Balanced offers: what stands beside the gold tool, and that nothing else changed
-
-
-UNIT = REGISTRY["CD_inv"]
-CLEAN = cases.pair(UNIT.code)[0]
-ROW = cases.row_of(UNIT.code)
-OTHER = next(i for i, t in enumerate(ROW.tools) if i != ROW.gold_tool_index and t not in CLEAN.tools)
-
-
-def with_other(**changed: object) -> Sample:
-    """The row with the tool beside the gold tool changed."""
-    tool: Tool = msgspec.structs.replace(ROW.tools[OTHER], **changed)
-    return msgspec.structs.replace(ROW, tools=(*ROW.tools[:OTHER], tool, *ROW.tools[OTHER + 1 :]))
-
-
-def said(check: str, row: Sample) -> str | None:
-    return INVARIANTS[check].verdict(row, CLEAN)
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        (with_other(name="another"), "not just the clean name and one numbered name"),
-        (with_other(description=f"Better. {ROW.tools[OTHER].description}"), "more than annotated"),
-        (
-            msgspec.structs.replace(
-                ROW,
-                tools=tuple(
-                    msgspec.structs.replace(tool, description="Else.") if tool in CLEAN.tools else tool
-                    for tool in ROW.tools
-                ),
-            ),
-            "another tool changed",
-        ),
-    ],
-)
-def test_one_look_alike_beside_the_gold_tool(row: Sample, words: str) -> None:
-    assert said("one_look_alike_beside_the_gold_tool", ROW) == ""
-    assert words in str(said("one_look_alike_beside_the_gold_tool", row))
-
-
-def test_both_tools_have_the_clean_parameters() -> None:
-    assert said("both_tools_have_the_clean_parameters", ROW) == ""
-    row = with_other(parameters={"type": "object", "properties": {}})
-    assert said("both_tools_have_the_clean_parameters", row)
-
-
-# --- Context before a request: what of the gold may not stand there
-
-
-BOOKED = cases.CLEAN["table"]
-
-
-def problem(question: str) -> str | None:
-    before = (Message("user", question), Message("assistant", "It is done."))
-    row: Sample = msgspec.structs.replace(
-        BOOKED, type_code="context_text_2k", messages=(*before, *BOOKED.messages)
-    )
-    return INVARIANTS["context_holds_no_gold_value"].verdict(row, BOOKED)
-
-
-@pytest.mark.parametrize("question", ["Is Luna open?", "LUNA!", "Book 2 cabins.", "Please reserve a berth."])
-def test_a_golden_value_or_tool_before_the_request_is_named(question: str) -> None:
-    assert problem(question) == "a golden value or tool stands before the request"
-
-
-@pytest.mark.parametrize(
-    "question", ["Book 12 cabins.", "Is lunar dust sharp?", "Is it 20 or 102?", "Hello."]
-)
-def test_a_part_of_a_word_or_number_is_no_golden_value(question: str) -> None:
-    assert problem(question) == ""
-
-
 # --- What the gate says of rows in which no call is right, and of tools that have gone
 
 
@@ -140,12 +67,9 @@ def test_a_removed_tool_is_named_by_the_diff() -> None:
     unsaid = (*row.changes[:place], *row.changes[place + 1 :])
     hidden = "the tools hold a change that the diff does not name"
     assert verdict(allowed.diff_explains_the_row, with_(row, changes=unsaid), TABLE) == hidden
-    for path in ("/tools/0", "/tools/7"):
-        other = Change(path, row.changes[place].before, None)
-        assert (
-            verdict(allowed.diff_explains_the_row, with_(row, changes=(*unsaid, other)), TABLE)
-            == f"{path} is not the tool that was removed"
-        )
+    for path, said in (("/tools/0", hidden), ("/tools/7", "/tools/7 is not that in its row")):
+        other = with_(row, changes=(*unsaid, Change(path, row.changes[place].before, None)))
+        assert verdict(allowed.diff_explains_the_row, other, TABLE) == said
     assert verdict(allowed.diff_explains_the_row, with_(row, tools=TABLE.tools), TABLE) == hidden
 
 

@@ -21,7 +21,7 @@ from .. import trees
 from ..refusals import refuses
 from . import builds, defects
 
-SUITES = ("benchmark_columns", "benchmark_configs", "benchmark_rows", "benchmark_texts", "benchmark_tables")
+SUITES = ("benchmark_columns", "benchmark_configs", "benchmark_rows", "benchmark_texts")
 
 
 class Written:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.audits.expectations.benchmark import papers_floor, pinned
+from robustbench_tc import taxonomy
+from robustbench_tc.audits.expectations.benchmark import pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.sources import read
 
@@ -81,12 +82,13 @@ def test_the_papers_audit_is_the_printed_one(shared: Path) -> None:
     assert paper() == facts["audit"]
 
 
-def test_the_floor_is_the_papers_count_but_for_texts_that_do_not_exist(shared: Path) -> None:
+def test_every_type_has_the_papers_rows_but_for_texts_that_do_not_exist(shared: Path) -> None:
     facts = json.loads((shared / "spec" / "paper" / "facts.json").read_bytes())["per_type_n"]
+    stated = {kind.code: (kind.paper_rows, kind.paper_unchanged) for kind in taxonomy.types()}
     nothing_to_rewrite = {"paraphrase_tool_description": 2, "paraphrase_parameter_description": 3}
-    floor = papers_floor()
-    assert floor == {code: n - nothing_to_rewrite.get(code, 0) for code, n in facts.items()}
-    assert all(pinned("paper")[code] >= n for code, n in floor.items())
+    assert stated == {code: (facts[code], nothing_to_rewrite.get(code, 0)) for code in stated}
+    assert pinned("paper")["clean"] == facts["clean"]
+    assert all(pinned("paper")[code] >= facts[code] - unchanged for code, (_, unchanged) in stated.items())
 
 
 def test_queries_of_the_199_that_the_pools_repeat_are_listed(report: AuditReport) -> None:

@@ -99,7 +99,7 @@ DEFECTS: dict[str, tuple[str, str, Callable[[list[Row]], Any]]] = {
     "another channel": ("full", "rows.component_is_its_types", lambda r: info(r[0], component="reward")),
     "a gold cut short": (
         "mixed",
-        "rows.gold_decodes",
+        "rows.gold_earns_the_maximum",
         lambda r: gold(r[0], '<think>x</think>\n<tool_call>\n{"name": \n</tool_call>'),
     ),
     "a gold below the maximum": (
@@ -217,7 +217,7 @@ def test_a_missing_column_is_caught(training: Path, tmp_path: Path) -> None:
     (path,) = (folder / "paft").glob("train-*.parquet")
     pq.write_table(pq.read_table(path).rename_columns(["messages", "info"]), path)
     failing = {one.id for one in audit(folder).blocking}
-    assert {"columns.are_as_the_trainer_reads_them", "rows.decodes"} <= failing
+    assert {"columns.are_the_contracts", "rows.decodes"} <= failing
 
 
 def test_without_a_benchmark_the_leak_check_did_not_run_and_blocks(training: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_folder_that_is_no_config_is_caught(training: Path, tmp_path: Path) ->
 
 def test_every_check_of_training_data_and_predictions_has_a_planted_defect() -> None:
     of_training = {check for _, check, _ in DEFECTS.values()}
-    of_training |= {"configs.known", "configs.paired", "columns.are_as_the_trainer_reads_them"}  # tests above
+    of_training |= {"configs.known", "configs.paired", "columns.are_the_contracts"}  # tests above
     of_predictions = {check for check, _ in WRONG.values()}
     # Tests below: a row that does not decode, twice the same, scores, columns.
     of_predictions |= {"rows.decodes", "rows.one_answer_per_question", "rows.score_and_verdict_agree"}

@@ -103,33 +103,6 @@ def test_the_pseudo_tool_of_the_prompt_is_no_tool(samples: tuple[Sample, ...]) -
     assert not any("Think" in tool.name for sample in samples for tool in sample.tools)
 
 
-def test_samples_are_varied(samples: tuple[Sample, ...]) -> None:
-    sizes = {len(sample.tools) for sample in samples}
-    assert min(sizes) == 1
-    assert max(sizes) == 8
-    assert len(sizes) >= 6
-    names = {tool.name for sample in samples for tool in sample.tools}
-    assert "ping" in names, "a name that cannot be abbreviated"
-    assert any("." in name for name in names)
-    assert any("_" in name for name in names)
-    assert any(name[0].islower() and not name.islower() for name in names), "camelCase"
-    schemas = [schema for s in samples for tool in s.tools for schema in tool.properties.values()]
-    assert {"string", "integer", "number", "boolean", "array", "object"} <= {s.get("type") for s in schemas}
-    assert any("enum" in schema for schema in schemas)
-    assert any("default" in schema for schema in schemas)
-    assert any(schema.get("properties") for schema in schemas), "a nested object"
-    assert any(schema.get("items", {}).get("properties") for schema in schemas), "an array of objects"
-    assert any(not tool.properties for sample in samples for tool in sample.tools)
-    first = [sample.golden_answers[0] for sample in samples]
-    assert any(len(answer) > len({call.name for call in answer}) for answer in first), "parallel calls"
-    assert any(len({call.name for call in answer}) > 1 for answer in first), "calls to several tools"
-    assert any(len({answer[0].name for answer in s.golden_answers}) > 1 for s in samples), "several answers"
-    turns = {
-        sample.messages[0].content.count("<user>") - 1 for sample in samples if sample.source == "apibank"
-    }
-    assert turns == {1, 2, 3, 4}
-
-
 def test_many_queries_hold_a_gold_value_verbatim(samples: tuple[Sample, ...]) -> None:
     assert sum(bool(kept_values(sample, query_text(sample))) for sample in samples) >= 12
 
@@ -163,23 +136,6 @@ def test_typing_errors_are_two_to_four_words_and_nothing_else() -> None:
             # A slip keeps the length within one letter and never hits a word with a digit.
             assert all(abs(len(b) - len(a)) <= 1 and b.isascii() for b, a in changed), line
             assert not any(character.isdigit() for b, _ in changed for character in b), line
-
-
-def test_redundant_tools_are_new_well_formed_and_named_like_their_model(
-    samples: tuple[Sample, ...], answers: dict[str, Any]
-) -> None:
-    for sample, request in requests(samples, ["redundant"]):
-        new = answers[request.key]
-        registry = {tool.name for tool in sample.tools}
-        assert 1 <= len(new) <= 2
-        for tool in new:
-            assert tool["name"] not in registry | CONTROL_TOOLS
-            assert ("." in tool["name"]) == ("." in str(request.tool)), (request.tool, tool["name"])
-            assert tool["name"][0].isupper() == str(request.tool)[0].isupper(), (request.tool, tool["name"])
-            assert tool["description"]
-            properties = tool["parameters"]["properties"]
-            assert set(tool["parameters"]["required"]) <= set(properties)
-            assert all(p["type"] and p["description"] for p in properties.values())
 
 
 def test_every_text_pair_has_exactly_one_judgment() -> None:

@@ -11,20 +11,24 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc import taxonomy
+from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.generate import Settings, kinds, make_generator, parse_generators
 from robustbench_tc.builders.generators.base import ANSWER_SCHEMA, read_tools, refuse_tools
 from robustbench_tc.builders.generators.endpoint import TRIES, marker, prompt, unwrapped
 from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest, refuse_answer, refuse_text
 from robustbench_tc.builders.plan import text_requests
+from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs
 from robustbench_tc.languages import RECORDED
 from robustbench_tc.schema import Tool
 
 from .. import loopback
 from ..loopback import Fault, LoopbackServer, error_body, in_order, reply
 from ..refusals import refuses
+from ..trees import tree
 
 ASKED = TextRequest(kind="query_paraphrase", input="Any ferry to Oslo at 9?", keep=("Oslo",))
 BESIDE = TextRequest(
@@ -37,6 +41,10 @@ BESIDE = TextRequest(
         "messages": [{"role": "user", "content": "Any ferry to Oslo at 9?"}],
     },
 )
+
+
+GERMAN = ("language_de", "language_full_de")
+"""Types that no module states."""
 
 
 def tool(name: str = "ferry.menu", **fields: Any) -> dict[str, Any]:
@@ -82,6 +90,7 @@ def test_recorded_is_the_default_and_the_last_word_wins() -> None:
     [
         ("realistic_typo=none", "unknown model-written type .*did you mean realistic_typos"),
         ("CD_AB=none", "CD_AB is made by rule"),
+        ("language_qq=none", "unknown model-written type 'language_qq'"),
         ("recorde", "did you mean recorded"),
         ("openai:", "expected MODEL"),
         ("openai:tiny@localhost:8000", "begins with http"),
@@ -127,16 +136,6 @@ def test_recorded_answers_are_checked_and_the_first_good_one_is_taken(tmp_path: 
         "missing": {"refused: lost value": 1, "no_answer": 1},
         "refused": {"lost value": 4},
     }
-
-
-def test_what_ships_answers_the_starter_samples() -> None:
-    requests = text_requests(read(BUNDLED, "bundled").samples, kinds())
-    generators = parse_generators([], bundled=True)
-    for kind, wanted in requests.items():
-        answers = asyncio.run(generators[kind].generate(wanted, refuse_answer))
-        found = {a if isinstance(a, str) else a.generator for a in answers.values()}
-        assert found - {"refused: not_translated"} == {"hand-written"}
-        assert ("refused: not_translated" in found) is kind.startswith("language_")
 
 
 REFUSED = {
@@ -444,18 +443,38 @@ def obedient(body: dict[str, Any]) -> str:
 
 
 def test_every_type_is_written_by_an_endpoint_and_replayed(tmp_path: Path) -> None:
-    requests = text_requests(read(BUNDLED, "bundled").samples[:8], kinds())
+    requests = text_requests(read(BUNDLED, "bundled").samples[:8], [*kinds(), *GERMAN])
     with LoopbackServer(obedient) as server:
         counts = []
         for _ in range(2):
-            generators = parse_generators([f"openai:tiny@{server.url}"], settings=settings(tmp_path))
+            spec = [f"openai:tiny@{server.url}"]
+            generators = parse_generators(spec, settings=settings(tmp_path), also=GERMAN)
             for kind, wanted in requests.items():
                 answers = asyncio.run(generators[kind].generate(wanted, refuse_answer))
                 assert {a if isinstance(a, str) else a.generator for a in answers.values()} == {"tiny@v1"}
             counts.append(server.count)
         assert counts == [sum(map(len, requests.values()))] * 2
     written = {code for code, unit in REGISTRY.items() if unit.method == "llm"}
-    assert set(requests) == {code for code in written if not taxonomy.parts(code)}
+    assert set(requests) == {*GERMAN, *(code for code in written if not taxonomy.parts(code))}
+
+
+def test_a_type_of_another_language_is_built_by_name_and_again_from_its_own_answers(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"profile": "bundled", "types": GERMAN}
+    refuses("language_de: no answer for 73 of 73 texts", api.build, tmp_path / "x", **options)
+    found = api.build(tmp_path / "none", generator=["none"], **options)
+    assert Counter((skip.type_code, skip.reason) for skip in found.skipped) == {
+        ("language_de", "not_generated"): 73,
+        ("language_full_de", "not_generated"): 43,
+        ("language_full_de", "no_value_to_translate"): 30,
+    }
+    with LoopbackServer(obedient) as server:
+        named = [f"{code}=openai:tiny@{server.url}" for code in GERMAN]
+        api.build(tmp_path / "one", generator=named, store=tmp_path / "store.jsonl", **options)
+    rebuild(tmp_path / "one", tmp_path / "two", sources=None, card=benchmark_card)
+    one, two = (tree(tmp_path / name) for name in ("one", "two"))
+    assert {name: one[name] for name in one if name.endswith((".parquet", ".jsonl"))}.items() <= two.items()
+    loaded = inputs.load_samples(str(tmp_path / "one"))
+    assert {row.type_code for row in loaded.rows} == {"clean", "language_de"}
 
 
 def test_several_addresses_share_the_texts_and_one_store(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders import generations
-from robustbench_tc.builders.build import BuildSpec, build
-from robustbench_tc.builders.generate import Settings, kinds
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.generate import Settings
 from robustbench_tc.builders.generations import Recording, replay
 from robustbench_tc.builders.generators.base import Answering, Refuse, check
 from robustbench_tc.builders.perturb import Text, TextRequest, refuse_text
@@ -24,9 +23,12 @@ from robustbench_tc.dataset_cards.render import benchmark_card
 from ..loopback import Fault, LoopbackServer, error_body
 from ..refusals import refuses
 from .test_generate import obedient
-from .test_language_generated import files
 
 TEXTS = ("realistic_typos", "query_paraphrase", "paraphrase_tool_description", "redundant")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def again(folder: Path, out: Path, sources: Path | None = None) -> dict[str, bytes]:
@@ -175,25 +177,6 @@ def test_a_text_is_asked_for_once() -> None:
     recording = Recording("query_paraphrase", Scripted({"Any ferry?": ([], Text("A ferry?", "a@v1"))}))
     one, two = (asyncio.run(recording.generate([asked], refuse_text)) for _ in range(2))
     assert one == two and recording.statistics()["asked"] == 1
-
-
-class Counts:
-    """A generator of the caller's own: its own statistics, no refusals to show."""
-
-    label = "own"
-
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        return {request.key: "no_answer" for request in requests}
-
-    def statistics(self) -> dict[str, Any]:
-        return {"asked": "often"}
-
-
-def test_a_generator_of_ones_own_is_replayed_too(tmp_path: Path) -> None:
-    spec = BuildSpec(profile="bundled", codes=("query_paraphrase",), allow_missing=True)
-    own = {kind: Counts() for kind in kinds()}
-    build(spec, tmp_path / "one", card=benchmark_card, generators=own)
-    assert again(tmp_path / "one", tmp_path / "two") == files(tmp_path / "one")
 
 
 ANSWER = '{"kind":"query_paraphrase","input":"Any ferry?","output":"A ferry?","generator":"a@v1"}'

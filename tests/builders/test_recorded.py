@@ -1,6 +1,5 @@
 """What ships with the package answers what was recorded, letter by letter, and holds no upstream query."""
 
-import gzip
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +16,7 @@ from robustbench_tc.builders.generators.recorded import (
     load_served,
     shipped,
 )
-from robustbench_tc.builders.perturb import TextRequest, lost_digits
+from robustbench_tc.builders.perturb import TextRequest
 from robustbench_tc.schema import tool_hash
 
 from ..refusals import refuses
@@ -212,14 +211,8 @@ def test_every_judgment_of_a_new_tool_ships(shared: Path) -> None:
 
 
 def test_no_upstream_query_stands_in_what_ships(real: list[dict[str, Any]]) -> None:
-    text = gzip.decompress(SHIPPED.read_bytes()).decode()
+    text = SHIPPED.read_text("utf-8")
     queries = {line["input"] for line in real if line["kind"] in ("realistic_typos", "query_paraphrase")}
     assert len(queries) > 180
     for query in queries:
         assert query not in text and json.dumps(query)[1:-1] not in text
-
-
-def test_recorded_typing_errors_touch_no_digit(real: list[dict[str, Any]]) -> None:
-    for line in real:
-        if line["kind"] == "realistic_typos":
-            assert not lost_digits(line["input"], line["output"])

@@ -23,13 +23,11 @@ from robustbench_tc import taxonomy
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.generators.base import Generator
 from robustbench_tc.builders.sources import rlla
-from robustbench_tc.builders.sources.rlla import gold_calls
 from robustbench_tc.builders.toolrl_dr import build, mixture
 from robustbench_tc.builders.toolrl_report import TrainingReport
 from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.eval.prompts.rlla_form import parse_system
 from robustbench_tc.eval.score.reward import compute_score, earns_maximum
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Message
@@ -167,27 +165,6 @@ def test_validation_meets_types_that_training_leaves_out(source: Path, tmp_path:
     assert {row["extra_info"]["component"] for row in rows(tmp_path / "action", "full")} == {"action"}
     assert sum(report.validation_used.values()) == sum(bool(row["extra_info"]["component"]) for row in held)
     assert report.validation_used
-
-
-def test_a_renamed_gold_tool_is_in_gold_registry_and_history(
-    shared: Path, real: tuple[Path, TrainingReport], tmp_path: Path
-) -> None:
-    clean = {row["extra_info"]["clean_id"]: row for row in rows(real[0], "retry")}
-    made_from(shared / "sources", tmp_path / "ab", configs=("full",), types=("CD_AB", "TD_AB"))
-    seen = in_history = 0
-    for row in rows(tmp_path / "ab", "full"):
-        was = gold_calls(clean[row["extra_info"]["clean_id"]]["reward_model"]["ground_truth"])
-        now = gold_calls(row["reward_model"]["ground_truth"])
-        names = {tool.name for tool in parse_system(row["prompt"][0]["content"]).tools}
-        for old, new in zip(was, now, strict=True):
-            assert old.name != new.name and {old.name, new.name} <= names
-            assert old.parameters == new.parameters
-            transcript = row["prompt"][1]["content"]
-            assert f'{{"name": {json.dumps(old.name)}, ' not in transcript
-            in_history += f'{{"name": {json.dumps(new.name)}, ' in transcript
-            seen += 1
-        assert "history_names_distractor" not in row["extra_info"]["flags"]
-    assert seen > 300 and in_history > 0
 
 
 def test_no_benchmark_query_is_in_the_training_data(shared: Path, real: tuple[Path, TrainingReport]) -> None:

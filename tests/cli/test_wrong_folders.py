@@ -46,16 +46,6 @@ def test_what_is_no_run_is_not_sent_to_score(
     assert done.code == 1 and line in done.err and "rbtc score" not in done.err, done.err
 
 
-@pytest.mark.parametrize("command", ["summary", "score", "report", "failures", "gate", "compare empty"])
-def test_a_live_run_of_before_is_refused_in_one_way(
-    command: str, here: Path, rbtc: Callable[..., Done]
-) -> None:
-    for name in ("live_run.json", "episodes.parquet", "scores.parquet"):
-        (here / "empty" / name).touch()
-    done = rbtc(*command.split(), "empty")
-    assert "empty is a live run of an earlier format (live_run.json)" in done.refusal
-
-
 @pytest.mark.parametrize(
     ("command", "line"),
     [

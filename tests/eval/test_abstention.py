@@ -111,6 +111,9 @@ def test_what_a_reply_decides(subtests: pytest.Subtests) -> None:
         ("<tool_call>\n</tool_call>", "unparsable"),
         ('{"name": "find_menu", "parameters": {"dish": "so', "unparsable"),
         ("...", "unparsable"),
+        ('[find_menu(dish="so', "unparsable"),
+        ('[dream(of="so', "answered"),
+        ("find_menu (the list) names soups.", "answered"),
         ('{"use": "find_menu", "on": {"dish": "soup"}}', "unparsable"),
         ('{"answer": "The sky is blue because of scattering."}', "answered"),
     ]

@@ -284,7 +284,9 @@ def test_planted_agents_pass_fail_and_are_inconclusive(
 ) -> None:
     assert rbtc("init", "desk").code == 0
     monkeypatch.chdir("desk")
-    assert rbtc("build", "--cases", "cases.yaml", "--out", "bench").code == 0
+    assert (
+        rbtc("build", "--cases", "cases.yaml", "--types", "CD,transient_timeout", "--out", "bench").code == 0
+    )
     Path("planted.py").write_text(AGENTS)
     for at, (words, (code, said)) in enumerate(EXPECTED.items()):
         assert rbtc("eval", "bench", *words.split(), "--out", f"run{at}").code == 0

@@ -289,37 +289,28 @@ def test_answers_of_an_equal_run_are_taken(
     assert again.notes == [f"reused 0 answers of {first.path}", f"0 of {len(rows)} rows are left to ask"]
 
 
+@pytest.mark.parametrize(
+    ("other", "asked"),
+    [
+        ({"messages": (schema.Message("user", "Something else?"),)}, 1),
+        ({"golden_answers": ((schema.Call("another", {}),),)}, 0),
+    ],
+)
 def test_answers_to_equal_rows_of_another_dataset_are_taken(
-    tmp_path: Path, evaluate: Evaluate, server: LoopbackServer
+    tmp_path: Path, evaluate: Evaluate, server: LoopbackServer, other: dict[str, Any], asked: int
 ) -> None:
-    """A new version of the dataset: a run does not go on over it, and the rows that stayed count there."""
+    """A new version of the dataset: a run does not go on over it, and the rows that stayed count there. An
+    answer is one to what was asked; whether it is right is for the scorer, which reads the new gold."""
     changed = [row for row in small.rows("CD") if row.source != "tooleyes"]
-    changed[0] = msgspec.structs.replace(changed[0], messages=(schema.Message("user", "Something else?"),))
-    other = small.write(tmp_path / "other", changed)
+    changed[0] = msgspec.structs.replace(changed[0], **other)
+    folder = small.write(tmp_path / "other", changed)
     first = evaluate(tmp_path / "first")
     count = server.count
-    refuses(r"dataset: .* Take another --out \(with --reuse ", evaluate, first.path, other)
-    second = evaluate(tmp_path / "second", other, reuse=first.path)
-    assert server.count - count == 1
-    said = f"1 of {len(changed)} rows are left to ask"
-    assert second.notes == [f"reused {len(changed) - 1} answers of {first.path}", said]
-
-
-def test_other_golden_answers_are_asked_nobody(
-    tmp_path: Path, evaluate: Evaluate, server: LoopbackServer
-) -> None:
-    """An answer is one to what was asked; whether it is right is for the scorer, which reads the new gold."""
-    rows = small.rows("CD")
-    golden = ((schema.Call("another", {}),),)
-    changed = [msgspec.structs.replace(rows[0], golden_answers=golden), *rows[1:]]
-    assert schema.content_hash(changed[0]) != schema.content_hash(rows[0])
-    other = small.write(tmp_path / "other", changed)
-    first = evaluate(tmp_path / "first")
-    count = server.count
-    second = evaluate(tmp_path / "second", other, reuse=first.path)
-    assert server.count == count
-    said = f"0 of {len(rows)} rows are left to ask"
-    assert second.notes == [f"reused {len(rows)} answers of {first.path}", said]
+    refuses(r"dataset: .* Take another --out \(with --reuse ", evaluate, first.path, folder)
+    second = evaluate(tmp_path / "second", folder, reuse=first.path)
+    assert server.count - count == asked
+    said = f"{asked} of {len(changed)} rows are left to ask"
+    assert second.notes == [f"reused {len(changed) - asked} answers of {first.path}", said]
 
 
 def test_a_second_answer_is_taken_behind_its_own_first_only(

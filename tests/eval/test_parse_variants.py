@@ -35,6 +35,8 @@ EXAMPLES: dict[str, tuple[str, tuple[Call, ...]]] = {
     "P": ('I ask it now.\nping(host="a")\nThen I wait.', (Call("ping", {"host": "a"}),)),
 }
 
+OF_A = Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})
+
 
 def calls(text: str, source: str = "bfcl_v3", tools: tuple[Tool, ...] = ()) -> list[tuple[str, Json]]:
     return [(call.name, call.parameters) for call in parse(text, source=source, tools=tools).calls]
@@ -501,17 +503,15 @@ def test_styles_that_no_table_of_ours_writes(subtests: pytest.Subtests) -> None:
 @pytest.mark.parametrize("text", ["oslo", "x" * 5_000, "", "a, b"])
 def test_an_unmarked_text_of_gemma_that_nothing_ends_is_not_read(text: str) -> None:
     """Without the tokens a text ends at the next key or at the brace."""
-    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
-    assert parse("<|tool_call>call:f{a:oslo}<tool_call|>", source="bfcl_v3", tools=tools).calls
-    assert parse("<|tool_call>call:f{a:" + text, source="bfcl_v3", tools=tools).calls == ()
+    assert parse("<|tool_call>call:f{a:oslo}<tool_call|>", source="bfcl_v3", tools=(OF_A,)).calls
+    assert parse("<|tool_call>call:f{a:" + text, source="bfcl_v3", tools=(OF_A,)).calls == ()
 
 
 def test_a_loose_string_holds_up_to_63_bare_quotes() -> None:
     """One more try would be one more scan of a hostile text."""
-    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
     for quotes, read in ((1, True), (63, True), (64, False), (500, False)):
         said = '"'.join(["inch"] * (quotes + 1))
-        found = parse(f'[f(a="{said}")]', source="bfcl_v3", tools=tools).calls
+        found = parse(f'[f(a="{said}")]', source="bfcl_v3", tools=(OF_A,)).calls
         assert found == ((Call("f", {"a": said}),) if read else ()), quotes
 
 
@@ -529,8 +529,7 @@ def test_a_loose_string_holds_up_to_63_bare_quotes() -> None:
 )
 def test_what_an_element_of_a_call_holds(text: str, parameters: dict[str, Json]) -> None:
     """JSON, fenced or not, or elements; elements with text between them, and torn ones, give nothing."""
-    tools = [Tool("f", "", {"type": "dict", "properties": {"a": {"type": "string"}}})]
-    assert parse(text, source="bfcl_v3", tools=tools).calls == (Call("f", parameters),)
+    assert parse(text, source="bfcl_v3", tools=(OF_A,)).calls == (Call("f", parameters),)
 
 
 def test_a_tag_named_as_an_argument_is_one_inside_its_tool_and_else_a_thought() -> None:
@@ -544,13 +543,90 @@ def test_a_call_in_prose_is_read_loosely_where_it_is_no_python() -> None:
     assert calls(text, tools=(PING,)) == [("ping", {"from": "a"})]
 
 
-def test_an_integer_is_read_up_to_3_900_digits() -> None:
+def test_an_integer_is_read_up_to_13_000_bits() -> None:
     """Where Python's own decoder reads: JSON with a raw tab."""
-    assert decode(f'["\t", {"1" * 3_900}]') == ["\t", int("1" * 3_900)]
-    with pytest.raises(ValueError, match="integer too long"):
-        decode(f'["\t", {"1" * 3_901}]')
+    assert decode(f'["\t", {1 << 12_999}]') == ["\t", 1 << 12_999]
+    with pytest.raises(ValueError, match="not a JSON number"):
+        decode(f'["\t", {1 << 13_000}]')
 
 
 def test_doubled_brackets_are_calls_but_not_as_a_value() -> None:
     assert calls('[[ping(host="a")]]') == [("ping", {"host": "a"})]
     assert calls('{"x": [[ping(host="a")]]}') == calls('I set x: [[ping(host="a")]].') == []
+
+
+SAID = Tool(
+    "say", "", {"type": "object", "properties": {"input": {"type": "string"}, "n": {"type": "integer"}}}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "<use_mcp_tool><server_name>s</server_name><tool_name>ping</tool_name>"
+            '<arguments>{"host":"a"}</arguments></use_mcp_tool>',
+            [("ping", {"host": "a"})],
+        ),
+        (
+            r'["{\"name\": \"ping\", \"arguments\": {\"host\": \"a\"}}", {"name": "ping"}]',
+            [("ping", {"host": "a"})],
+        ),
+        (
+            '{"name": "ping", "arguments": [{"name": "host", "value": "a"}, {"name": "n", "value": 2}]}',
+            [("ping", {"host": "a", "n": 2})],
+        ),
+        ('{"name": "ping", "arguments": [{"name": "host", "value": "a"}]}', [("ping", {"host": "a"})]),
+        # escaped once more, with and without quotes around it; MCP's own message; no arguments, in a word
+        (r"{\"name\": \"ping\", \"arguments\": {\"host\": \"a\"}}", [("ping", {"host": "a"})]),
+        (r"[{\"name\": \"ping\", \"arguments\": {\"host\": \"a\"}}]", [("ping", {"host": "a"})]),
+        (r'"{\"name\": \"ping\", \"arguments\": {\"host\": \"a\"}}"', [("ping", {"host": "a"})]),
+        (
+            '{"method": "tools/call", "params": {"name": "ping", "arguments": {"host": "a"}}}',
+            [("ping", {"host": "a"})],
+        ),
+        ("Function: ping\nParameters: none", [("ping", {})]),
+        # a parameter that is called as arguments are elsewhere
+        ('{"name": "say", "input": "x"}', [("say", {"input": "x"})]),
+        ('{"name": "say", "input": {"a": 1}, "n": 2}', [("say", {"input": {"a": 1}, "n": 2})]),
+        # a record, and what stands in one list with it; a result; a registry
+        (
+            '[{"name": "ping", "arguments": {"host": "a"}, "error": "timeout"},'
+            ' {"name": "ping", "arguments": {"host": "b"}}]',
+            [],
+        ),
+        ('{"name": "ping", "result": 3}', []),
+        ('{"name": "ping", "parameters": [{"name": "host", "type": "string"}]}', []),
+        ('[{"name": "ping", "arguments": {"host": "a"}}, {"name": "ping", "argu', []),
+        # harmony without its tokens: a function's answer ends the reply; a bare final message
+        (
+            'analysisI think.assistantcommentary to=functions.ping json{"host":"a"}'
+            'functions.ping to=assistantcommentary{"ok":1}'
+            'assistantcommentary to=functions.ping json{"host":"b"}',
+            [("ping", {"host": "a"})],
+        ),
+        ('final[ping(host="a")]', [("ping", {"host": "a"})]),
+        ("<ping><other/><host>a</host></ping>", [("ping", {"host": "a"})]),
+        ("<function=ping>some text</function>", []),
+        ('<invoke name="ping">', [("ping", {})]),
+        # of what the prose says, and the text on the call's line
+        ('The tool ping returns\nping(host="a")\n', []),
+        ('This function returns the delay of a host:\nping(host="a")\n', []),
+        ('ping(host="a")\nThis is an example of the call.', []),
+        ('ping(host="a") # failed with 503\n', []),
+        ('ping(host="a") -- error\n', []),
+        ('- ping(host="a"): rejected\n- ping(host="b")', []),
+        ('- ping(host="b")\n- ping(host="a"): rejected', []),
+        ('Since it failed, here is the retry:\nping(host="a")\n', [("ping", {"host": "a"})]),
+    ],
+)
+def test_what_is_rarely_met(text: str, found: list[tuple[str, Json]]) -> None:
+    assert calls(text, tools=(PING, SAID)) == found
+
+
+def test_a_wire_name_in_a_text_is_led_back() -> None:
+    back = {"geo_find": "geo.find"}
+    parsed = parse(
+        '[geo_find(q="x")]', source="bfcl_v3", tools=TOOLS, name_back=lambda name: back.get(name, name)
+    )
+    assert parsed.calls == (Call("geo.find", {"q": "x"}),)

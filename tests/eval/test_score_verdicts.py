@@ -18,6 +18,8 @@ from ..refusals import refuses
 from . import small
 from .small import prediction
 
+ROW = small.clean_rows()[0]
+
 
 def rows_of(code: str) -> list[tuple[Sample, Sample]]:
     """Every row of a type with its clean row."""
@@ -79,24 +81,22 @@ def bfcl(code: str) -> tuple[Sample, Sample]:
     ],
 )
 def test_error_modes(text: str, mode: str) -> None:
-    row = small.clean_rows()[0]
-    verdict = answered(row, row, text.replace("{name}", row.golden_answers[0][0].name))
+    verdict = answered(ROW, ROW, text.replace("{name}", ROW.golden_answers[0][0].name))
     assert (verdict.correct, verdict.error_mode) == (False, mode)
 
 
 def test_too_few_of_the_right_calls_is_a_missing_call() -> None:
-    row = small.clean_rows()[0]
-    first = row.golden_answers[0][0]
+    first = ROW.golden_answers[0][0]
     other = Call("other", {"x": [1]})
-    two = msgspec.structs.replace(row, category="parallel", golden_answers=((first, other),))
-    calls = concrete((first,), row.tools)
+    two = msgspec.structs.replace(ROW, category="parallel", golden_answers=((first, other),))
+    calls = concrete((first,), ROW.tools)
     assert answered(two, two, python_calls(calls)).error_mode == "missing_call"
     assert answered(two, two, python_calls([*calls, Call("third", {})])).error_mode == "ghost"
 
 
 def test_golds_of_several_steps_and_one_surplus_call_are_flagged() -> None:
     row = msgspec.structs.replace(
-        small.clean_rows()[0],
+        ROW,
         source="tooleyes",
         golden_answers=((Call("f", {}), Call("g", {})),),
         output_format="react",
@@ -109,8 +109,7 @@ def test_golds_of_several_steps_and_one_surplus_call_are_flagged() -> None:
 
 
 def test_a_right_answer_has_no_error_mode() -> None:
-    row = small.clean_rows()[0]
-    assert answered(row, row, golden_text(row)).error_mode is None
+    assert answered(ROW, ROW, golden_text(ROW)).error_mode is None
 
 
 @pytest.mark.parametrize("code", ["CD", "TD", "CD_NT", "TD_NT", "CD_AB", "TD_AB"])
@@ -160,28 +159,24 @@ def test_an_added_tool_outside_the_reward_types_is_a_wrong_name() -> None:
 
 
 def test_native_calls_are_not_empty_whatever_the_text() -> None:
-    row = small.clean_rows()[0]
-    verdict = answered(row, row, "", tool_calls=[{"id": "1", "name": "x", "arguments": "{}"}])
+    verdict = answered(ROW, ROW, "", tool_calls=[{"id": "1", "name": "x", "arguments": "{}"}])
     assert (verdict.variant, verdict.error_mode) == ("fc", "ghost")
 
 
 @pytest.mark.parametrize("status", ["rejected", "too_long"])
 def test_what_the_server_refused_is_wrong_for_that_reason(status: str) -> None:
-    row = small.clean_rows()[0]
-    verdict = answered(row, row, status=status)
+    verdict = answered(ROW, ROW, status=status)
     assert (verdict.correct, verdict.reason, verdict.error_mode) == (False, status, "other")
 
 
 def test_a_request_error_is_no_answer() -> None:
-    row = small.clean_rows()[0]
     with pytest.raises(ValueError, match="no answer was had"):
-        answered(row, row, status="request_error")
+        answered(ROW, ROW, status="request_error")
 
 
 def test_a_bad_argument_is_flagged_in_the_verdict() -> None:
-    row = small.clean_rows()[0]
-    native: Json = [{"name": row.golden_answers[0][0].name, "arguments": "{"}]
-    verdict = answered(row, row, tool_calls=native)
+    native: Json = [{"name": ROW.golden_answers[0][0].name, "arguments": "{"}]
+    verdict = answered(ROW, ROW, tool_calls=native)
     assert (verdict.flags, verdict.error_mode) == (("bad_arguments",), "wrong_parameters")
 
 
@@ -260,16 +255,15 @@ def test_the_199_samples_pass(shared: Path) -> None:
 
 
 def changed(**golden: list[object]) -> Sample:
-    row = small.clean_rows()[0]
-    call = row.golden_answers[0][0]
-    return msgspec.structs.replace(row, golden_answers=((Call(call.name, {**call.parameters, **golden}),),))
+    call = ROW.golden_answers[0][0]
+    return msgspec.structs.replace(ROW, golden_answers=((Call(call.name, {**call.parameters, **golden}),),))
 
 
 def test_a_golden_answer_that_its_scorer_refuses_has_a_reason() -> None:
     assert self_check(changed(zz=["x"])) == "answer 0 as text: scores 0 (unexpected_parameter)"
     assert self_check(changed(zz=[])) == "answer 0 as text: scores 0 (missing_parameter)"
-    row = msgspec.structs.replace(small.clean_rows()[0], golden_answers=())
+    row = msgspec.structs.replace(ROW, golden_answers=())
     assert self_check(row) == "no golden answer"
-    call = small.clean_rows()[0].golden_answers[0][0]
+    call = ROW.golden_answers[0][0]
     row = msgspec.structs.replace(row, golden_answers=((Call("not a name", call.parameters),),))
     assert (self_check(row) or "").startswith("answer 0 as text: reads back as")

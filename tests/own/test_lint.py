@@ -398,6 +398,7 @@ def test_the_tools_beside_one_that_cannot_be_read_are_linted(
     ]
     found = {one.code: one for one in linted({"tools": listed, "nextCursor": "more"})}
     assert len(found["unreadable"].details) == 5  # four tools, and the page that goes on
+    assert found["unreadable"].tools.count("crm") == 1 and "no-description" not in found  # it has no name
     assert found["name-collision"].tools == ("crm:a.b", "crm:a_b")
     assert found["name"].tools == ("crm:a.b",)
     (tmp_path / "tools.json").write_text(json.dumps({"tools": listed}))

@@ -28,6 +28,8 @@ OPENAI = [{"type": "function", "function": TOOL}]
 
 Rendered = list[Any]
 """The lines of a log."""
+Told = Callable[..., list[Any]]
+"""Entries of a format for a part of what happens."""
 
 
 class Call(NamedTuple):
@@ -95,24 +97,46 @@ def conversation(rng: random.Random) -> Made:
 # A renderer a format
 
 
-def chat(made: Made, *, system: bool = True) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [{"role": "system", "content": made.system}] * system
+def told(made: Made, said: Told, called: Told, answered: Told) -> list[Any]:
+    """What happens, written as a format has texts, batches of calls, and their results."""
+    found: list[Any] = []
     for kind, what in made.steps():
         if kind == "calls":
-            calls = [
-                {
-                    "id": one.id,
-                    "type": "function",
-                    "function": {"name": "get_order", "arguments": json.dumps(one.arguments)},
-                }
-                for one in what
-            ]
-            found.append({"role": "assistant", "content": None, "tool_calls": calls})
+            found += called(what)
         elif kind == "results":
-            found += [{"role": "tool", "tool_call_id": one.id, "content": one.result} for one in what]
+            found += answered(what)
         else:
-            found.append({"role": kind, "content": what})
+            found += said(kind, what)
     return found
+
+
+def chat(made: Made, *, system: bool = True) -> list[dict[str, Any]]:
+    def called(batch: list[Call]) -> list[Any]:
+        return [{"role": "assistant", "content": None, "tool_calls": [
+            {"id": one.id, "type": "function",
+             "function": {"name": "get_order", "arguments": json.dumps(one.arguments)}}
+            for one in batch
+        ]}]  # fmt: skip
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"role": "tool", "tool_call_id": one.id, "content": one.result} for one in batch]
+
+    found: list[dict[str, Any]] = [{"role": "system", "content": made.system}] * system
+    return found + told(made, lambda role, text: [{"role": role, "content": text}], called, answered)
+
+
+def unpacked(message: dict[str, Any], function: str, **more: Any) -> dict[str, Any]:
+    """A chat message whose calls have the name and the arguments, as an object, beside their id."""
+    calls = [
+        {
+            "id": call["id"],
+            function: "get_order",
+            "arguments": json.loads(call["function"]["arguments"]),
+            **more,
+        }
+        for call in message.get("tool_calls", ())
+    ]
+    return message | ({"tool_calls": calls} if calls else {})
 
 
 def openai_chat(made: Made) -> Rendered:
@@ -183,23 +207,23 @@ def litellm(made: Made) -> Rendered:
 
 
 def items(made: Made) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for kind, what in made.steps():
-        if kind == "calls":
-            found.append({"type": "reasoning", "id": "rs", "summary": []})
-            for one in what:
-                call = {"call_id": one.id, "name": "get_order", "arguments": json.dumps(one.arguments)}
-                found.append({"type": "function_call", "id": "fc", **call})
-        elif kind == "results":
-            found += [
-                {"type": "function_call_output", "call_id": one.id, "output": one.result} for one in what
-            ]
-        elif kind == "user":
-            found.append({"role": "user", "content": [{"type": "input_text", "text": what}]})
-        else:
-            text = [{"type": "output_text", "text": what, "annotations": []}]
-            found.append({"type": "message", "role": "assistant", "content": text})
-    return found
+    def called(batch: list[Call]) -> list[Any]:
+        calls = [
+            {"call_id": one.id, "name": "get_order", "arguments": json.dumps(one.arguments)} for one in batch
+        ]
+        thought = {"type": "reasoning", "id": "rs", "summary": []}
+        return [thought, *({"type": "function_call", "id": "fc", **call} for call in calls)]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"type": "function_call_output", "call_id": one.id, "output": one.result} for one in batch]
+
+    def said(role: str, text: str) -> list[Any]:
+        if role == "user":
+            return [{"role": "user", "content": [{"type": "input_text", "text": text}]}]
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        return [{"type": "message", "role": "assistant", "content": content}]
+
+    return told(made, said, called, answered)
 
 
 def responses(made: Made) -> Rendered:
@@ -209,48 +233,40 @@ def responses(made: Made) -> Rendered:
 
 
 def anthropic(made: Made) -> Rendered:
-    found: list[Any] = []
-    for kind, what in made.steps():
-        if kind == "calls":
-            uses = [
-                {"type": "tool_use", "id": one.id, "name": "get_order", "input": one.arguments}
-                for one in what
-            ]
-            found.append({"role": "assistant", "content": [{"type": "thinking", "thinking": "…"}, *uses]})
-        elif kind == "results":
-            results = [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": one.id,
-                    "content": [{"type": "text", "text": one.result}],
-                }
-                for one in what
-            ]
-            found.append({"role": "user", "content": results})
-        else:
-            found.append({"role": kind, "content": [{"type": "text", "text": what}]})
+    def called(batch: list[Call]) -> list[Any]:
+        uses = [
+            {"type": "tool_use", "id": one.id, "name": "get_order", "input": one.arguments} for one in batch
+        ]
+        return [{"role": "assistant", "content": [{"type": "thinking", "thinking": "…"}, *uses]}]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": one.id, "content": [{"type": "text", "text": one.result}]}
+            for one in batch
+        ]}]  # fmt: skip
+
+    def said(role: str, text: str) -> list[Any]:
+        return [{"role": role, "content": [{"type": "text", "text": text}]}]
+
     tools = [{"name": TOOL["name"], "description": "", "input_schema": TOOL["parameters"]}]
-    return [{"model": "m", "max_tokens": 9, "system": made.system, "tools": tools, "messages": found}]
+    messages = told(made, said, called, answered)
+    return [{"model": "m", "max_tokens": 9, "system": made.system, "tools": tools, "messages": messages}]
 
 
 def langchain(made: Made) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [{"type": "system", "content": made.system}]
-    for kind, what in made.steps():
-        if kind == "calls":
-            calls = [
-                {"name": "get_order", "args": one.arguments, "id": one.id, "type": "tool_call"}
-                for one in what
-            ]
-            found.append({"type": "ai", "content": "", "tool_calls": calls, "invalid_tool_calls": []})
-        elif kind == "results":
-            found += [
-                {"type": "tool", "content": one.result, "tool_call_id": one.id, "id": None} for one in what
-            ]
-        else:
-            found.append(
-                {"type": "human" if kind == "user" else "ai", "content": what, "id": f"run-{len(found)}"}
-            )
-    return found
+    def called(batch: list[Call]) -> list[Any]:
+        calls = [
+            {"name": "get_order", "args": one.arguments, "id": one.id, "type": "tool_call"} for one in batch
+        ]
+        return [{"type": "ai", "content": "", "tool_calls": calls, "invalid_tool_calls": []}]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"type": "tool", "content": one.result, "tool_call_id": one.id, "id": None} for one in batch]
+
+    def said(role: str, text: str) -> list[Any]:
+        return [{"type": "human" if role == "user" else "ai", "content": text, "id": f"run-{text}"}]
+
+    return [{"type": "system", "content": made.system}, *told(made, said, called, answered)]
 
 
 def langchain_messages(made: Made) -> Rendered:
@@ -457,22 +473,22 @@ def claude_code(made: Made) -> Rendered:
 
 
 def gemini(made: Made) -> Rendered:
-    found: list[Any] = []
-    for kind, what in made.steps():
-        if kind == "calls":
-            calls = [
-                {"functionCall": {"id": one.id, "name": "get_order", "args": one.arguments}} for one in what
-            ]
-            found.append({"role": "model", "parts": [{"thought": True, "text": "…"}, *calls]})
-        elif kind == "results":
-            parts = [
-                {"functionResponse": {"id": one.id, "name": "get_order", "response": {"result": one.result}}}
-                for one in what
-            ]
-            found.append({"role": "user", "parts": parts})
-        else:
-            found.append({"role": "user" if kind == "user" else "model", "parts": [{"text": what}]})
-    *given, last = found
+    def called(batch: list[Call]) -> list[Any]:
+        parts = [
+            {"functionCall": {"id": one.id, "name": "get_order", "args": one.arguments}} for one in batch
+        ]
+        return [{"role": "model", "parts": [{"thought": True, "text": "…"}, *parts]}]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"role": "user", "parts": [
+            {"functionResponse": {"id": one.id, "name": "get_order", "response": {"result": one.result}}}
+            for one in batch
+        ]}]  # fmt: skip
+
+    def said(role: str, text: str) -> list[Any]:
+        return [{"role": "user" if role == "user" else "model", "parts": [{"text": text}]}]
+
+    *given, last = told(made, said, called, answered)
     schema = {"type": "OBJECT", "properties": {"order_id": {"type": "INTEGER"}, "deep": {}}}
     return [
         {
@@ -485,18 +501,18 @@ def gemini(made: Made) -> Rendered:
 
 
 def sharegpt(made: Made) -> Rendered:
-    found: list[Any] = []
-    for kind, what in made.steps():
-        if kind == "calls":
-            calls = [{"name": "get_order", "arguments": one.arguments} for one in what]
-            found.append(
-                {"from": "function_call", "value": json.dumps(calls if len(calls) > 1 else calls[0])}
-            )
-        elif kind == "results":
-            found += [{"from": "observation", "value": one.result} for one in what]
-        else:
-            found.append({"from": "human" if kind == "user" else "gpt", "value": what})
-    return [{"conversations": found, "system": made.system, "tools": json.dumps([TOOL])}]
+    def called(batch: list[Call]) -> list[Any]:
+        calls = [{"name": "get_order", "arguments": one.arguments} for one in batch]
+        return [{"from": "function_call", "value": json.dumps(calls if len(calls) > 1 else calls[0])}]
+
+    def answered(batch: list[Call]) -> list[Any]:
+        return [{"from": "observation", "value": one.result} for one in batch]
+
+    def said(role: str, text: str) -> list[Any]:
+        return [{"from": "human" if role == "user" else "gpt", "value": text}]
+
+    turns = told(made, said, called, answered)
+    return [{"conversations": turns, "system": made.system, "tools": json.dumps([TOOL])}]
 
 
 def hermes(made: Made) -> Rendered:
@@ -516,52 +532,23 @@ def hermes(made: Made) -> Rendered:
 
 
 def inspect(made: Made) -> Rendered:
-    messages = chat(made)
-    for one in messages:
-        if "tool_calls" in one:
-            one["tool_calls"] = [
-                {
-                    "id": call["id"],
-                    "function": "get_order",
-                    "arguments": json.loads(call["function"]["arguments"]),
-                    "type": "function",
-                }
-                for call in one["tool_calls"]
-            ]
-            one["content"] = ""
-    events = [{"event": "sample_init"}, {"event": "model", "tools": [TOOL]}]
     sample = {
         "id": 1,
         "epoch": 1,
         "input": "x",
-        "messages": messages,
+        "messages": [{**unpacked(one, "function"), "content": one["content"] or ""} for one in chat(made)],
         "scores": {"a": float("nan")},
-        "events": events,
+        "events": [{"event": "sample_init"}, {"event": "model", "tools": [TOOL]}],
     }
     return [{"version": 2, "status": "success", "eval": {"task": "t"}, "samples": [sample]}]
 
 
 def tau2(made: Made) -> Rendered:
-    messages: list[Any] = []
-    for one in chat(made, system=False):
-        if one["role"] == "tool":
-            one = {
-                "id": one["tool_call_id"],
-                "role": "tool",
-                "content": one["content"],
-                "requestor": "assistant",
-            }
-        if "tool_calls" in one:
-            one["tool_calls"] = [
-                {
-                    "id": call["id"],
-                    "name": "get_order",
-                    "arguments": json.loads(call["function"]["arguments"]),
-                    "requestor": "assistant",
-                }
-                for call in one["tool_calls"]
-            ]
-        messages.append(one)
+    messages = [unpacked(one, "name", requestor="assistant") for one in chat(made, system=False)]
+    messages = [
+        one | {"id": one.pop("tool_call_id"), "requestor": "assistant"} if one["role"] == "tool" else one
+        for one in messages
+    ]
     own = {"id": "u1", "name": "look_at_phone", "arguments": {}, "requestor": "user"}
     messages[1:1] = [
         {"role": "user", "content": None, "tool_calls": [own]},
@@ -660,6 +647,115 @@ def test_every_format_has_a_sample() -> None:
 
 
 ASKED = [{"role": "user", "content": "Hi"}]
+SYSTEM = {"role": "system", "content": "Be brief."}
+ORDER_1, ORDER_2 = ({"order_id": number} for number in (1, 2))
+CALLED = {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": '{"order_id": 1}'}}
+CALLING = {"role": "assistant", "content": None, "tool_calls": [CALLED]}
+BOTH = [("user", "Hi"), ("calls", [("get_order", ORDER_1)])]
+
+
+def coded(block: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A line of a Claude Code session: one block of a message."""
+    role = "user" if block["type"] == "tool_result" else "assistant"
+    message = {"id": "m1", "role": role, "content": [block]} | more
+    if role == "user":
+        del message["id"]
+    return {"sessionId": "s", "type": role, "message": message}
+
+
+def used(number: int) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"c{number}", "name": "get_order", "input": {"order_id": number}}
+
+
+def resulted(number: int) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": f"c{number}", "content": str(number)}
+
+
+CODED = [{"sessionId": "s", "type": "user", "message": ASKED[0]}]
+NODES = {"type": "OBJECT", "properties": {"order_id": {"type": "INTEGER", "anyOf": None}}, "anyOf": None}
+GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Hi", "thought": None}]}]}
+GEMINI_CALL = {"function_call": {"name": "get_order", "args": ORDER_1, "id": None}, "text": None}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        # Langfuse's callback of LangChain: tools among the messages
+        ([{"traceId": "t", "type": "GENERATION", "output": CALLING,
+           "input": [*ASKED, {"role": "tool", "content": OPENAI[0]}]}], BOTH),
+        # an agent of LangChain, whose answer is the conversation with what stood before the request
+        ([{"run_type": "chain", "inputs": {"input": "Hi"},
+           "outputs": {"messages": [SYSTEM, *ASKED, CALLING]}}],
+         [("system", "Be brief."), *BOTH]),
+        # Gemini's SDK: system and tools in the config, every field that is not set as null
+        ([{**GEMINI, "config": {"system_instruction": "Be brief.", "tools": [
+            {"function_declarations": [{**TOOL, "parameters": NODES}], "code_execution": None}]},
+           "response": {"candidates": [{"content": {"role": "model", "parts": [GEMINI_CALL]}}]}}],
+         [("system", "Be brief."), *BOTH]),
+        # Anthropic's request and reply in one object
+        ([{"messages": ASKED, "role": "assistant", "content": [used(1)], "stop_reason": "tool_use"}], BOTH),
+        # Inspect: what a tool said is its error
+        ([{"messages": [*ASKED, CALLING, {"role": "tool", "content": "", "tool_call_id": "c1",
+                                          "error": {"type": "timeout", "message": "late"}}]}],
+         [*BOTH, ("tool", "late")]),
+        # Claude Code: the results of a message's first calls between its calls, and an error that it shows
+        ([*CODED, *map(coded, (used(1), resulted(1), used(2), resulted(2))),
+          coded({"type": "text", "text": "API Error"}, id="m2") | {"isApiErrorMessage": True}],
+         [("user", "Hi"), ("calls", [("get_order", ORDER_1), ("get_order", ORDER_2)]),
+          ("tool", "1"), ("tool", "2")]),
+        # ShareGPT: calls beside the text, several results in a turn
+        ([{"conversations": [*ASKED, {**CALLING, "content": ""}]}], BOTH),
+        ([{"conversations": [*ASKED, {**CALLING, "content": ""}, {"from": "tool", "value":
+            "<tool_response>1</tool_response>\n<tool_response>2</tool_response>"}]}],
+         [*BOTH, ("tool", "1"), ("tool", "2")]),
+        # Anthropic's spans of OpenInference: a call stands in the content too
+        ([{"attributes": {"openinference.span.kind": "LLM"} | flat(
+            [{"message": ASKED[0]}], "llm.input_messages") | flat(
+            [{"message": {"role": "assistant", "contents": [
+                {"message_content": {"type": "tool_use"}, "tool_call": CALLED}]}}], "llm.output_messages")}],
+         BOTH),
+        # a custom tool, calls as a JSON text, a spoken answer
+        ([{"messages": [*ASKED, {"role": "assistant", "tool_calls": [
+            {"id": "c", "type": "custom", "custom": {"name": "get_order", "input": "x"}}]}]}],
+         [("user", "Hi"), ("calls", [("get_order", None)])]),
+        ([{"messages": [*ASKED, {**CALLING, "tool_calls": json.dumps([CALLED])}]}], BOTH),
+        ([{"messages": [*ASKED, {"role": "assistant", "content": None, "audio": {"transcript": "Hello"}}]}],
+         [("user", "Hi"), ("assistant", "Hello")]),
+        # what a provider lists, not runs
+        ([{"input": "Hi", "output": [{"type": "mcp_list_tools", "tools": []},
+                                     {"type": "function_call", "name": "get_order", "arguments": ORDER_1}]}],
+         BOTH),
+    ],
+)  # fmt: skip
+def test_how_frameworks_really_write_it(lines: Rendered, wanted: list[Any], tmp_path: Path) -> None:
+    log = read(tmp_path, lines)
+    assert (len(log.conversations), log.refused, plain(log)) == (1, (), wanted)
+    assert (log.conversations[0].tools is None) == ('"parameters"' not in json.dumps(lines))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [
+            {"type": "server_tool_use", "name": "web_search"},
+            {"type": "web_search_tool_result", "content": []},
+        ],
+        [{"type": "web_search_call", "status": "completed"}],
+        [{"executable_code": {"code": "1"}}],
+        [{"type": "mcp_call", "name": "x", "output": "1"}],
+    ],
+)
+def test_runs_of_a_providers_own_tools_are_counted_and_make_no_case(said: list[Any], tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    kept = {"messages": [*ASKED, CALLING], "tools": OPENAI}
+    log.write_text(
+        json.dumps({"messages": [*ASKED, {"role": "assistant", "content": said}]}) + "\n" + json.dumps(kept)
+    )
+    made = api.import_cases([log], tmp_path / "out")
+    assert isinstance(made, Imported) and made.cases == 1
+    assert made.left_out == {"holds images, sounds, files or runs of a provider's own tools": 1}
+
+
 SECRET = "sk-live-4f9a0c7e2b8d61"
 
 
@@ -708,6 +804,10 @@ SECRET = "sk-live-4f9a0c7e2b8d61"
         ),
         ({"call_type": "completion", "messages": 7}, "LiteLLM's log: 'messages' is not a list"),
         ({"request": SECRET, "response": {"a": 1}}, "no request, or no answer"),
+        (
+            {"request": SECRET, "response": f"data: {SECRET}"},
+            "a request and its response: the reply is a stream",
+        ),
         ({"request": {"a": SECRET}, "response": {}}, "a request and its response: 'messages' is not a list"),
         (
             {"v": 2, "session": SECRET, "repeat": 1},

@@ -63,25 +63,6 @@ def test_a_conversation_of_chat_messages(tmp_path: Path) -> None:
     assert (one.messages[3].call_id, one.messages[3].text) == ("c1", '{"status": "sent"}')
 
 
-def test_items_of_responses_are_the_same_conversation(tmp_path: Path) -> None:
-    line = {
-        "instructions": "Be brief.",
-        "input": [
-            {"role": "user", "content": [{"type": "input_text", "text": "Where is A-1?"}]},
-            {"type": "reasoning", "summary": []},
-            {"type": "function_call", "call_id": "c1", "name": "get_order", "arguments": '{"id": "A-1"}'},
-            {"type": "function_call", "call_id": "c2", "name": "get_order", "arguments": "{broken"},
-            {"type": "function_call_output", "call_id": "c1", "output": '{"status": "sent"}'},
-            {"type": "function_call_output", "call_id": "c2", "output": "error"},
-        ],
-        "output": [
-            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Sent."}]}
-        ],
-    }
-    chat = read(tmp_path, {"messages": CHAT}).conversations[0]
-    assert read(tmp_path, line).conversations[0].messages == chat.messages
-
-
 def attribute(key: str, value: Any) -> dict[str, Any]:
     return {"key": key, "value": {"stringValue": value if isinstance(value, str) else json.dumps(value)}}
 

@@ -54,7 +54,10 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     assert json.loads(kept)["session"] == "refund-1.0" and "sk-1" not in kept
 
 
-def test_mistakes_are_one_line(rbtc: Callable[..., Done], tmp_path: Path) -> None:
+def test_mistakes_are_one_line(
+    rbtc: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     plan = tmp_path / "plan.yaml"
     plan.write_text("version: 1\nfault: []\n")
     door = ("proxy", "--upstream", "http://127.0.0.1:9/v1", "--plan", plan)
@@ -64,6 +67,7 @@ def test_mistakes_are_one_line(rbtc: Callable[..., Done], tmp_path: Path) -> Non
     plan.write_text("version: 1\n")
     done = rbtc(*door[:2], "http://me:pw@x/v1", *door[3:])
     assert done.code == 1 and "pw" not in done.err and done.err.count("\n") == 1
+    assert [*tmp_path.iterdir()] == [plan]  # no journal of a door that never was
     assert "choose another --journal" in rbtc(*door, "--journal", tmp_path).refusal
 
 

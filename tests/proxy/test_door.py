@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from robustbench_tc.proxy import journal
+from robustbench_tc.proxy import journal, rewrite
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
+from robustbench_tc.proxy.scenes import Scene
 from robustbench_tc.result_faults import Fault
 from robustbench_tc.taxonomy import injected_error
 
@@ -369,6 +370,31 @@ def test_an_agent_that_shows_its_tools_otherwise_meets_the_same_distractor() -> 
             client.post("case.0", {"messages": ASKED, "tools": tools})
     for body in script.bodies:
         assert "refund_Budget" in {one["function"]["name"] for one in body["tools"]}
+
+
+@pytest.mark.parametrize(("kept", "made"), [(2**18, [2, 1]), (0, [2, 2, 2, 1])])
+def test_what_a_session_gets_is_made_again_where_its_tools_are_others(
+    kept: int, made: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a short request; of a long one nothing is remembered."""
+    seen = []
+
+    def turns_of(tools: list[Json], scenes: list[Scene]) -> list[tuple[Scene, rewrite.Offer]]:
+        seen.append(len(tools))
+        return made_anew(tools, scenes)
+
+    made_anew = rewrite.turns_of
+    monkeypatch.setattr(rewrite, "turns_of", turns_of)
+    monkeypatch.setattr("robustbench_tc.proxy.door.MOST_KEPT", kept)
+    script = Script(chat_reply([PAY]), chat_reply([], "Done."))
+    with door(script, BUDGET) as (client, _):
+        first = ask(client, ASKED)["choices"][0]["message"]
+        talk = [*ASKED, first, *results(first)]
+        ask(client, talk)
+        ask(client, [*talk, {"role": "user", "content": "And?"}])
+        ask(client, ASKED, tools=TOOLS[1:])
+    assert seen == made
+    assert [len(body["tools"]) for body in script.bodies] == [3, 3, 3, 2]
 
 
 def test_results_of_running_systems(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Cases of one's own through the door: histories with calls, several turns, an agent's own instructions."""
 
+import asyncio
 import itertools
 import json
 from pathlib import Path
@@ -15,10 +16,14 @@ from robustbench_tc.own.logs.importing import Imported
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Plan
+from robustbench_tc.proxy.journal import Journal
+from robustbench_tc.proxy.mcp.calls import Calls as McpCalls, Door as McpDoor, Pending
+from robustbench_tc.proxy.plan import Plan, Session
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.proxy.rewrite import offer
-from robustbench_tc.proxy.scenes import Scene
+from robustbench_tc.proxy.scenes import Scene, Scenes
+from robustbench_tc.proxy.sessions import Sessions
+from robustbench_tc.proxy.summary import summary
 from robustbench_tc.result_faults import Fault
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
@@ -225,6 +230,58 @@ def test_another_request_under_a_cases_session_passes_and_is_noted(tmp_path: Pat
         "request_is_not_the_cases",
         "unknown_case",
     ]
+    assert summary(journal.read(tmp_path / "j")).other_tools == {}  # one request of it had them
+
+
+def test_a_session_that_never_lists_a_tool_of_its_case_is_named(tmp_path: Path) -> None:
+    plan, found = Plan(bench="own", types=("CD",)), rows(tmp_path, "CD")
+    other = {"type": "function", "function": {"name": "fly", "parameters": {}}}
+    with (
+        server_of(Script(chat_reply([], "Hi"))) as server,
+        serving(Door(server.url, plan, rows=found, journal=tmp_path / "j")) as url,
+        Client(url) as client,
+    ):
+        for tools in ([other], [other, *TOOLS]):
+            assert client.post("refund-17.0", {"messages": HISTORY, "tools": tools})[0] == 200
+            shown = summary(journal.read(tmp_path / "j")).other_tools
+            assert shown == ({"CD": 1} if tools == [other] else {})
+
+
+SESSIONS = Sessions(Journal(None))
+
+
+def called(door: McpDoor, tool: str) -> Json:
+    """What becomes of a call at the door of a server that has this tool alone."""
+
+    async def lists(_: Json) -> Json:
+        return {"result": {"tools": [{"name": tool, "inputSchema": {"type": "object"}}]}}
+
+    request = {"id": 1, "method": "tools/call", "params": {"name": tool}}
+    return asyncio.run(McpCalls(door, Session("refund-17", 0)).prepared(request, lists))
+
+
+def test_a_fault_or_type_for_tools_that_no_server_has_is_an_error_once_all_have_been_asked(
+    tmp_path: Path,
+) -> None:
+    """The tool that the plan is about may be the second server's, which a client lists later, or never."""
+    found = rows(tmp_path, "same_name_A")
+    fault = Fault(kind="transient_timeout", at=(1,), tools=("refund",))
+    plans = {
+        "unknown tool 'refund'": Plan(faults=(fault,)),
+        "session refund-17.0 gets same_name_A, which is for": Plan(bench="own", types=("same_name_A",)),
+    }
+    for said, plan in plans.items():
+        for has in ("fly", "refund"):
+            scenes = Scenes(plan, found if plan.bench else ())
+            scenes.unlisted |= {"first", "second"}
+            first, second = (McpDoor(by, plan, False, scenes, SESSIONS) for by in ("first", "second"))
+            assert isinstance(called(first, "walk"), Pending)
+            own, again = called(second, has), called(first, "walk")
+            if has == "refund":
+                assert isinstance(own, Pending) or "result" in own
+                assert isinstance(again, Pending)
+            else:
+                assert said in own["error"]["message"] and said in again["error"]["message"]
 
 
 def test_tools_that_two_servers_share_a_name_of(tmp_path: Path) -> None:

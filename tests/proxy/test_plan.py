@@ -10,6 +10,7 @@ from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.journal import NONE, Exchange, Journal
 from robustbench_tc.proxy.plan import Plan, Refused, Session, parse, parse_plan, read_plan
+from robustbench_tc.proxy.sessions import MOST_REMEMBERED, Latest, Sessions
 from robustbench_tc.result_faults import FAULT_KINDS, Fault
 
 from ..refusals import refuses
@@ -272,3 +273,12 @@ def test_explain_tells_what_a_door_does(tmp_path: Path) -> None:
     refuses("--session", api.explain_plan, file, session="a")
     file.write_text("version: 1\n")
     assert "none of the first 20 calls" in shown_as.plain(api.explain_plan(file).shown())
+
+
+def test_what_a_door_remembers_is_bounded() -> None:
+    found: Latest[int, str] = Latest(3)
+    for number in (1, 2, 3, 1, 4):
+        found[number] = str(number)
+    assert [*found.items()] == [(3, "3"), (1, "1"), (4, "4")]
+    sessions = Sessions(Journal(None))
+    assert all(one._most == MOST_REMEMBERED for one in (sessions._runs, sessions._asked, sessions._last))

@@ -70,18 +70,20 @@ def rollout(
     info: dict[str, Any] = INFO,
     priority: Any = 0,
     more: dict[str, Any] | None = None,
+    live: bool = False,
     **arguments: Any,
 ) -> tuple[Any, Server]:
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
     from verl.utils.dataset.rl_dataset import RLHFDataset
 
     from robustbench_tc.train_recipes.retry.agent_loop import RetryAgentLoop
+    from robustbench_tc.train_recipes.retry_live.agent_loop import LiveAgentLoop
 
     server = Server(tokenizer, texts)
     prompt = [{"role": "system", "content": "Tools."}, {"role": "user", "content": "When?"}]
 
     async def run() -> Any:
-        loop = RetryAgentLoop(
+        loop = (LiveAgentLoop if live else RetryAgentLoop)(
             trainer_config=DictConfigWrap(config),
             server_manager=server,
             tokenizer=tokenizer,
@@ -259,10 +261,6 @@ def live_config(live_data: Path, tiny: Path) -> Any:
 def test_a_whole_task_is_played_and_its_end_state_rewarded(
     live_config: Any, tokenizer: Any, live_data: Path
 ) -> None:
-    from verl.experimental.agent_loop.agent_loop import DictConfigWrap
-    from verl.utils.dataset.rl_dataset import RLHFDataset
-
-    from robustbench_tc.train_recipes.retry_live.agent_loop import LiveAgentLoop
     from robustbench_tc.train_recipes.retry_live.reward import compute_score
 
     shard = dataset.locate(str(live_data), "retry_live").train[0]
@@ -275,23 +273,7 @@ def test_a_whole_task_is_played_and_its_end_state_rewarded(
     )
     row = schema.record(schema.loads(info["live_row"]), schema.LiveRow)
     texts, outcome = asyncio.run(play_gold(row))
-    server = Server(tokenizer, texts)
-
-    async def run() -> Any:
-        loop = LiveAgentLoop(
-            trainer_config=DictConfigWrap(live_config),
-            server_manager=server,
-            tokenizer=tokenizer,
-            processor=None,
-            dataset_cls=RLHFDataset,
-            data_config=DictConfigWrap(live_config.data),
-            hf_model_type="qwen2",
-            max_attempts=16,
-        )
-        prompt = [{"role": "system", "content": "Tools."}, {"role": "user", "content": "Go."}]
-        return await loop.run({"temperature": 1.0}, raw_prompt=prompt, extra_info=info)
-
-    output = asyncio.run(run())
+    output, server = rollout(live_config, tokenizer, texts, info, live=True, max_attempts=16)
     assert [text.strip() for text in output.extra_fields["attempts"]] == texts
     world = json.loads(output.extra_fields["world"])
     assert world["reached"] and world["finished"] and world["calls"] == outcome.calls

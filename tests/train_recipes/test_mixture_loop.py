@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.refusals import refuses
 import pytest
 from omegaconf import OmegaConf
 
@@ -20,7 +19,6 @@ from robustbench_tc.train_recipes.check import readiness, reward_batch, score_go
 from robustbench_tc.train_recipes.compose import compose
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.mixture.rows import write
-from robustbench_tc.train_recipes.verl_sampling import wrap
 
 from tests.conftest import ROOT
 
@@ -141,17 +139,6 @@ def test_rows_of_a_single_config_are_refused_as_a_mixture(training_data: Path, t
     findings = readiness("mixture", str(training_data), tiny, config="full").findings
     (failed,) = [one for one in findings if one.verdict == "failed"]
     assert failed.what == "columns" and "no column 'agent_name'" in failed.detail
-
-
-def test_a_mixture_keeps_its_share(config: Any, dataset: Any, mixed: Path, tiny: Path) -> None:
-    """Weights by type would change it."""
-    config = config.data.copy()
-    config.sampling = "adaptive"
-    refuses("a mixture keeps its share of retry rows", wrap(None), config, dataset)
-    ((what, detail),) = failures(
-        readiness("mixture", str(mixed), tiny, overrides=["data.sampling=minimax"]).findings
-    )
-    assert what == "mixture" and "data.sampling=minimax: a mixture keeps its share" in detail
 
 
 def test_an_answer_to_a_row_of_full_has_the_room_of_its_own_recipe(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.train_recipes import dataset, sampling, verl_sampling, verl_validation
+from robustbench_tc.train_recipes import dataset, verl_validation
 from robustbench_tc.train_recipes.validation import BASELINE, Row, Scored, compared, row, scored, summary
 
 GOLD = '<think> a </think>\n<tool_call>\n{"name": "a", "parameters": {}}\n</tool_call>'
@@ -125,13 +125,12 @@ def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -
 
     class Trainer:
         config, global_steps = Config, 0
-        train_dataloader: Any = Loader([])
         val_dataloader: Any = Loader(
             [
                 {
                     "extra_info": [
-                        {"clean_id": str(n), "component": None, "type_code": "clean"},
-                        {"clean_id": str(n), "component": "action", "type_code": "TD"},
+                        {"clean_id": str(n), "component": None},
+                        {"clean_id": str(n), "component": "action"},
                     ],
                     "reward_model": [{"ground_truth": GOLD}] * 2,
                 }
@@ -155,8 +154,6 @@ def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -
         ) -> dict[str, float]:
             return {"theirs": 1.0}
 
-    order = verl_sampling.Sampler(sampling.drawing(["clean", "TD"] * 4, "adaptive", 0))
-    Trainer.train_dataloader.sampler = order
     verl_validation.install(Trainer)
     verl_validation.install(Trainer)
     trainer, loader = Trainer(), Trainer.val_dataloader
@@ -164,8 +161,6 @@ def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -
     assert found["theirs"] == 1.0 and trainer.val_dataloader is loader
     assert found["val-core/action/accuracy"] == 0.0 and found["val-core/clean/accuracy"] == 1.0
     assert found["val-aux/action/pairs"] == 2  # one answer was lost on the way
-    # What was wrong is drawn more often from now on.
-    assert found["sampling/TD"] == order.drawing.weights.shares["TD"] > 0.5 > found["sampling/clean"]
 
 
 def test_the_retry_recipe_validates_on_clean_rows_too(training_data: Path) -> None:

@@ -5,7 +5,6 @@ from tests.train_recipes import needs_verl  # noqa: F401
 
 import asyncio
 import contextlib
-import copy
 import io
 import json
 import math
@@ -229,42 +228,3 @@ def test_the_gpu_script_installs_what_verl_asks_for() -> None:
     assert ["torch==" in lines[0], "flash-attn==" in lines[1], "requirements-gpu.txt" in lines[2]] == [
         True
     ] * 3
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_data_sampling_is_verls_own_loader_and_goes_on_from_its_checkpoint(
-    training_data: Path, tiny: Path, tokenizer: Any, workers: int
-) -> None:
-    from torchdata.stateful_dataloader import StatefulDataLoader
-    from verl.trainer.ppo.utils import create_rl_dataset, create_rl_sampler
-    from verl.utils.dataset.rl_dataset import collate_fn
-
-    from robustbench_tc.train_recipes.verl_sampling import Sampler, wrap
-
-    shards = locate(str(training_data), "full")
-    config = compose("toolrl_dr", shards, tiny, ["data.sampling=adaptive"])
-    files = [str(path) for path in shards.train]
-    dataset = create_rl_dataset(files, config.data, tokenizer, None)
-
-    def loader() -> Any:
-        made = wrap(create_rl_sampler)(config.data, dataset)
-        assert isinstance(made, Sampler)
-        return StatefulDataLoader(
-            dataset, batch_size=4, num_workers=workers, drop_last=True, collate_fn=collate_fn, sampler=made
-        )
-
-    def indices(batches: Any, count: int) -> list[int]:
-        return [index for _, batch in zip(range(count), batches, strict=False) for index in batch["index"]]
-
-    first = loader()
-    first.sampler.drawing.weights.update({"CD": 1.0, "TD": 0.0})
-    batches = iter(first)
-    indices(batches, 5)
-    state = copy.deepcopy(first.state_dict())
-    rest = indices(batches, 6)
-    second = loader()
-    second.load_state_dict(state)
-    assert indices(iter(second), 6) == rest
-    assert second.sampler.drawing.weights.shares == first.sampler.drawing.weights.shares
-    config.data.sampling = "uniform"
-    assert not isinstance(wrap(create_rl_sampler)(config.data, dataset), Sampler)

@@ -107,22 +107,6 @@ def test_gold_takes_every_value_from_the_user_or_from_an_earlier_result(
             heard += f" {world.call(gold.name, gold.arguments)}"
 
 
-@each_world
-def test_results_of_reads_are_needed_later(module: ModuleType) -> None:
-    """Where a false value in a read would mislead: the value stands in nothing that came before."""
-    found = []
-    for task in module.TASKS:
-        said = " ".join(turn.says for turn in task.turns)
-        later = [set(leaves(dict(gold.arguments))) for gold in golds(task)]
-        for number, moment in enumerate(moments(module, task)):
-            text = moment.world.call(moment.gold.name, moment.gold.arguments)
-            fresh = set(leaves(json.loads(text))) - set(said.split())
-            if not moment.tool.writes and fresh & set().union(*later[number + 1 :]):
-                found.append(task.id)
-                break
-    assert len(found) >= 15
-
-
 @each_task
 def test_leaving_out_a_write_of_gold_changes_the_end(module: ModuleType, task: Task) -> None:
     calls, tools = golds(task), registry(module)
@@ -172,42 +156,6 @@ def test_two_writes_of_a_turn_can_change_places(module: ModuleType, task: Task) 
             failures, state = end(swapped[:turns_end])
             assert failures or state == end(golds(task)[:turns_end])[1]
         begun = turns_end
-
-
-@each_task
-def test_every_write_is_shown_by_a_read(module: ModuleType, task: Task) -> None:
-    tools = registry(module)
-    for world, gold, tool in moments(module, task):
-        if tool.writes:
-            other = module.WORLD(world.state())
-            other.random.setstate(world.random.getstate())
-            pool = known_values(task, world.call(gold.name, gold.arguments), gold)
-            assert any(
-                world.call(name, arguments) != other.call(name, arguments)
-                for name, arguments in possible_reads(tools, pool)
-            ), gold
-
-
-def known_values(task: Task, result: str, gold: GoldCall) -> dict[str, list[Any]]:
-    """Parameter → the values that an agent knows for it: from gold's calls and this result."""
-    pool: dict[str, list[Any]] = {}
-    given = [dict(one.arguments) for one in (*golds(task), gold)]
-    for one in (json.loads(result), *given):
-        for name, value in one.items():
-            if value not in pool.setdefault(name, []):
-                pool[name].append(value)
-    pool.setdefault("seats", [1])
-    return pool
-
-
-def possible_reads(
-    tools: dict[str, LiveTool], pool: dict[str, list[Any]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    for tool in tools.values():
-        names = list(tool.parameters["properties"])
-        if not tool.writes:
-            for values in itertools.product(*(pool.get(name, []) for name in names)):
-                yield tool.name, dict(zip(names, values, strict=True))
 
 
 @each_task

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.result_faults import OVERSIZED, RESULT_FAULTS, UNMADE
 from robustbench_tc.schema import At, Fault, LiveTool, Step
+from robustbench_tc.schema.running import OVERSIZED, RESULT_FAULTS, UNMADE
 from robustbench_tc.worlds import fit, handle
 from robustbench_tc.worlds.faults import FaultedWorld, replaced
 

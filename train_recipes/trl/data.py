@@ -13,7 +13,6 @@ from .. import validation
 from ..dataset import read_rows
 from ..validation import Row, Scored, best
 
-Answer = tuple[Row, Scored]
 Reward = Callable[..., list[float]]
 CONFIGS = ("full", "mixed")
 """Configs that one answer is the whole of. The errors of `retry` come inside the rollout, which verl's
@@ -62,7 +61,7 @@ def scores(
     ]
 
 
-def reward(*, shuffled: int | None = None, held: list[Answer] | None = None) -> Reward:
+def reward(*, shuffled: int | None = None, held: list[Scored] | None = None) -> Reward:
     """A reward function for GRPOTrainer. It logs `score` and `at_maximum`, means over the batch.
 
     `held`: takes the answers to rows of the validation split (column `split`).
@@ -81,16 +80,13 @@ def reward(*, shuffled: int | None = None, held: list[Answer] | None = None) -> 
         split: Sequence[str] = (),
         clean_id: Sequence[str] = (),
         component: Sequence[str] = (),
-        type_code: Sequence[str] = (),
         **_: Any,
     ) -> list[float]:
         earned = scores(completions, data_source, ground_truth)
         if "validation" in split:
-            about = map(Row, clean_id, component, map(best, ground_truth), type_code)
+            about = map(Row, clean_id, component, map(best, ground_truth))
             if held is not None:
-                held.extend(
-                    (one, validation.scored(one, score)) for one, score in zip(about, earned, strict=True)
-                )
+                held.extend(map(validation.scored, about, earned))
             return earned
         if log_metric is not None:
             top = [one >= best(gold) for one, gold in zip(earned, ground_truth, strict=True)]

@@ -1,20 +1,16 @@
 """The smoke test's own model and rows: a tokenizer and a Qwen2 of about a million parameters, taught 16 rows.
 
-    python -m robustbench_tc.train_recipes.trl.toy rows FOLDER           # for `rbtc build toolrl-dr --rlla`
-    python -m robustbench_tc.train_recipes.trl.toy model DATASET FOLDER  # tokenizer, weights, SFT
-
-`smoke` calls both.
+`smoke` calls what stands here.
 """
 
 import json
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.errors import need_extra
 
 from .. import dataset
 from . import data
@@ -183,22 +179,3 @@ def make_model(
     trainer.remove_callback(PrinterCallback)
     trainer.train()
     trainer.save_model(str(folder))
-
-
-def main(words: list[str]) -> None:
-    """The command line."""
-    if len(words) == 2 and words[0] == "rows":
-        write_rows(Path(words[1]))
-    elif len(words) == 3 and words[0] == "model":
-        make_model(words[1], Path(words[2]))
-    else:
-        raise UserError(
-            "usage: python -m robustbench_tc.train_recipes.trl.toy rows FOLDER | model DATASET FOLDER"
-        )
-
-
-if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(str(error))

@@ -16,10 +16,8 @@ import typer
 from robustbench_tc.errors import UserError, need_extra
 
 from .. import dataset as datasets
-from ..sampling import Drawing, drawing as sampled, losses
-from ..validation import compared
-from . import data, order
-from .order import Repeated
+from ..validation import Scored, compared
+from . import data
 
 CURVE, VALIDATION, SETTINGS = "curve.jsonl", "validation.jsonl", "settings.json"
 """What a run's folder holds beside the checkpoints: a line for each step and for each validation, and what
@@ -61,10 +59,6 @@ def train(
     validate_every: Annotated[
         int, typer.Option(min=0, help="Steps between validations by component; 0: none.")
     ] = 10,
-    sampling: Annotated[
-        Literal["uniform", "adaptive", "minimax"],
-        typer.Option(help="Which types are drawn more often, by what validation finds wrong."),
-    ] = "uniform",
     report_to: Annotated[Literal["none", "wandb", "trackio", "tensorboard"], typer.Option()] = "none",
     cpu: Annotated[bool, typer.Option("--cpu", help="Train on the CPU in float32.")] = False,
     shuffle_rewards: Annotated[
@@ -99,19 +93,13 @@ def train(
         "seed": seed,
         "shuffle_rewards": shuffle_rewards,
         "validate_every": validate_every,
-        "sampling": sampling,
         "set": _settings(set_ or ()),
     }
-    drawing = None
-    if sampling != "uniform":
-        if not validate_every:
-            raise UserError(f"--sampling {sampling} follows the validations: leave --validate-every 0 out")
-        drawing = sampled([row["type_code"] for row in found], sampling, seed)
     arguments = _arguments(out, asked, save_steps=save_steps, report_to=report_to, cpu=cpu)
     tokenizer, adapters = _tokenizer(model), None if lora is None else _adapters(lora)
     _keep(out, asked)
     held = data.rows(shards.validation) if validate_every else []
-    _run(found, held, out, asked, arguments, tokenizer, adapters, drawing)
+    _run(found, held, out, asked, arguments, tokenizer, adapters)
 
 
 def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
@@ -167,7 +155,6 @@ def _arguments(out: Path, asked: dict[str, Any], *, save_steps: int, report_to: 
         "report_to": report_to,
         "disable_tqdm": True,
         "remove_unused_columns": False,
-        "ignore_data_skip": asked["sampling"] != "uniform",  # the order has a state of its own
         **validates,
         **on_cpu,
         **asked["set"],
@@ -203,22 +190,13 @@ def _run(
     arguments: Any,
     tokenizer: Any,
     adapters: Any,
-    drawing: Drawing | None,
 ) -> None:
     from datasets import Dataset
     from transformers import PrinterCallback
     from trl import GRPOTrainer
 
-    class Trainer(GRPOTrainer):
-        def _get_train_sampler(self, dataset: Any = None) -> Any:
-            if drawing is None:
-                return super()._get_train_sampler(dataset)
-            in_a_row, of = self.num_generations, self.args
-            batch, times = of.generation_batch_size // in_a_row, self.num_iterations * of.steps_per_generation
-            return Repeated(drawing, in_a_row=in_a_row, batch=batch, times=times)
-
-    answers: list[data.Answer] = []
-    trainer = Trainer(
+    answers: list[Scored] = []
+    trainer = GRPOTrainer(
         asked["model"],
         data.reward(shuffled=asked["seed"] if asked["shuffle_rewards"] else None, held=answers),
         args=arguments,
@@ -226,14 +204,12 @@ def _run(
         eval_dataset=Dataset.from_list([row | {"split": "validation"} for row in held]) if held else None,
         processing_class=tokenizer,
         peft_config=adapters,
-        callbacks=[_curve(out, answers, drawing)],
+        callbacks=[_curve(out, answers)],
     )
     trainer.remove_callback(PrinterCallback)  # a line a step is enough
-    last, finished = order.last_whole(out, sampling=drawing is not None)
+    last, finished = _last_whole(out)
     if last is not None:
         typer.echo(f"going on from {last}", err=True)
-        if drawing is not None:
-            order.load(drawing, last)
     if last is None or not finished:  # transformers makes one step more of a run that has all of them
         trainer.train(resume_from_checkpoint=None if last is None else str(last))
     else:
@@ -242,7 +218,25 @@ def _run(
     tokenizer.save_pretrained(str(out / "model"))
 
 
-def _curve(out: Path, answers: list[data.Answer], drawing: Drawing | None) -> Any:
+def _last_whole(out: Path) -> tuple[Path | None, bool]:
+    """The newest checkpoint that is all there, and whether the run has all its steps with it.
+
+    A run that was killed while it wrote one leaves a part: the one before it is taken. Raises UserError where
+    there are only parts: to begin again without a word would lose what was paid for.
+    """
+    found = [path for path in out.glob("checkpoint-*") if path.name.removeprefix("checkpoint-").isdecimal()]
+    for path in sorted(found, key=lambda one: int(one.name.rpartition("-")[2]), reverse=True):
+        try:
+            state = json.loads((path / "trainer_state.json").read_text())
+            return path, state["global_step"] >= state["max_steps"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    if found:
+        raise UserError(f"{out} has no whole checkpoint ({len(found)} in part): remove them to begin again")
+    return None, False
+
+
+def _curve(out: Path, answers: list[Scored]) -> Any:
     """A callback that writes a line for a step or a validation, and says it. It empties `answers`."""
     from transformers import TrainerCallback
 
@@ -265,10 +259,7 @@ def _curve(out: Path, answers: list[data.Answer], drawing: Drawing | None) -> An
         def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if not answers:
                 return
-            found = compared([one for _, one in answers], out, state.global_step)
-            if drawing is not None:
-                drawing.weights.update(losses((row for row, _ in answers), (one for _, one in answers)))
-                found |= {f"sampling/{name}": share for name, share in drawing.weights.shares.items()}
+            found = compared(answers, out, state.global_step)
             answers.clear()
             with (out / VALIDATION).open("a") as file:
                 file.write(json.dumps({"step": state.global_step, **found}) + "\n")
@@ -278,10 +269,6 @@ def _curve(out: Path, answers: list[data.Answer], drawing: Drawing | None) -> An
                 if name.endswith("/accuracy")
             )
             typer.echo(f"validation at step {state.global_step}: {said}", err=True)
-
-        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if drawing is not None:
-                order.save(drawing, out / f"checkpoint-{state.global_step}")
 
     return Curve()
 

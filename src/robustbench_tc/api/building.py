@@ -189,7 +189,7 @@ def build_live(
     worlds: Annotated[Sequence[str], options.WORLDS] = (),
     kinds: Annotated[
         Sequence[str],
-        Option(help="Kinds of faults (default: all); comma-separated, repeatable.", read=listed),
+        Option(help="Kinds of faults (default: a profile's); comma-separated, repeatable.", read=listed),
     ] = (),
     types: Annotated[str | Sequence[str], options.TYPES] = (),
     seed: Annotated[int, options.SEED] = 0,
@@ -204,7 +204,8 @@ def build_live(
     """Build the live dataset: tasks in worlds that calls change, and the same tasks with a fault.
 
     --worlds replace the profile's. --types are those of the core that put tools into the registry
-    (same_name_A, flood_3, …); they are built beside the --kinds.
+    (same_name_A, flood_3, …) and faults of running systems (outage, dropped_tool, truncated, empty_result,
+    oversized); they are built beside the --kinds.
 
     Example: rbtc build live --worlds my_world.py --out my-live
 

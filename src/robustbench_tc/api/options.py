@@ -266,7 +266,6 @@ TIMEOUT = Option(
 TOP_K = Option(help="1 or more; 0 or -1: all.", panel=SAMPLING)
 TOP_P = Option(help="Above 0, at most 1.", panel=SAMPLING)
 TYPE = Option(name="type", help="Only this type (code, the paper's name, or label), or clean.", panel=ROWS)
-TRAINING = Option(help="A training build that must not ask what this benchmark asks.", typed=Path | None)
 TYPES = Option(
     help="Types (code, name or label), components, packs, levels or kinds of faults, or clean; "
     "comma-separated, repeatable.",

@@ -137,8 +137,11 @@ def proxied(
     from ..proxy.journal import door_id
     from ..proxy.mcp.http import Http
     from ..proxy.mcp.servers import endpoints, read_servers, refuse_foreign, write_wrapped
-    from ..proxy.relay import Endpoint, serving
+    from ..proxy.relay import Endpoint, address_of, serving
 
+    for address, option in ((upstream, "--upstream"), (mcp_url, "--mcp-url")):
+        if address is not None:
+            address_of(address, option)  # before there is a journal
     if bool(mcp_servers) != bool(write):
         raise UserError(
             "--mcp-servers and --write go together: the client's file, and the one to give it now"
@@ -188,6 +191,8 @@ def proxied(
         say(f"journal: {journal}; nothing but {upstream or mcp_url} is asked")
         yield address
     called.sessions.journal.close()
+    if (unlisted := called.scenes.unlisted) and (wrong := called.scenes.stray) is not None:
+        say(f"{wrong}; no client has asked for the tools of {', '.join(sorted(unlisted))}")
 
 
 def _opened(

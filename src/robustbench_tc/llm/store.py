@@ -178,12 +178,11 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def refuse_foreign(path: Path) -> None:
     """UserError for a file, a folder or a link that is there and is not a store: said before any work."""
-    if os.path.lexists(path) and not (path.is_file() and _begins(path)):
+    ours = not os.path.lexists(path)
+    if path.is_file():
+        with path.open("rb") as file:
+            text = file.read(len(_BEGINS))
+        # A crash leaves the beginning of a line, or zeros.
+        ours = _BEGINS.startswith(text) or not text.strip(b"\0")
+    if not ours:
         raise UserError(f"{path} is not a store of rbtc: name another file")
-
-
-def _begins(path: Path) -> bool:
-    """Whether a store's line is there, or what a crash leaves of one: its beginning, or zeros."""
-    with path.open("rb") as file:
-        text = file.read(len(_BEGINS))
-    return text.startswith(_BEGINS) or _BEGINS.startswith(text) or not text.strip(b"\0")

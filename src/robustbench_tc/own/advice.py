@@ -102,7 +102,7 @@ def _steering(entry: Entry, _: None) -> Iterable[str]:
 @rule("no-description")
 @of_each("the tool {} has no description")
 def _no_description(entry: Entry, _: None) -> Iterable[str]:
-    return [] if entry.tool.description.strip() else [entry.name]
+    return [entry.name] if entry.name.strip() and not entry.tool.description.strip() else []
 
 
 def _schemas(entry: Entry) -> list[tuple[str, dict[str, Json]]]:

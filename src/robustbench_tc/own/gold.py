@@ -1,11 +1,10 @@
 """Whether gold arguments fit their tool's schema: a wrong gold must not become rows."""
 
-import unicodedata
 from collections.abc import Mapping
 
 from robustbench_tc.schema import Json
 
-from ..eval.score.matchers import kind
+from ..eval.score.matchers import kind, matches
 from ..eval.score.matchers.subschemas import pointed_at
 
 _PARTS = 100
@@ -65,8 +64,13 @@ def _misfit(value: Json, schema: Json, root: dict[str, Json], needed: bool = Fal
         return f"is of type {word}, the tool wants {' or '.join(sorted(types)) or 'nothing'}"
     if not isinstance(schema, dict):
         return None
-    if isinstance(value, str) and schema.get("enum") and _plain(value) not in map(_plain, schema["enum"]):
-        allowed = ", ".join(str(one) for one in schema["enum"][:10])
+    choices = schema.get("enum")
+    if (
+        isinstance(value, str)
+        and choices
+        and not any(matches(value, {"exact": one}, None) for one in choices)
+    ):
+        allowed = ", ".join(str(one) for one in choices[:10])
         return f"is {value[:60]!r}, the tool allows: {allowed[:200]}"
     if isinstance(value, dict):
         properties, required, _ = declared(schema, root)
@@ -86,10 +90,6 @@ def _choices(matcher: dict[str, Json]) -> list[Json]:
         return [] if isinstance(matcher["exact"], dict) else [matcher["exact"]]
     stated = matcher.get("one_of")
     return stated if isinstance(stated, list) else []
-
-
-def _plain(value: Json) -> Json:
-    return unicodedata.normalize("NFC", value).strip() if isinstance(value, str) else value
 
 
 def _word(value: Json) -> str:

@@ -10,7 +10,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, dumps, loads
 
 from ..eval.score import matchers
-from . import gold, yaml
+from . import gold, openapi, yaml
 from .cases import (
     PROBLEM,
     PROPOSED_BY,
@@ -44,9 +44,9 @@ def read_cases(path: Path, more: Sequence[OwnTool] = ()) -> CaseFile:
 
 def tool_files(path: Path) -> list[Path]:
     """The tools files that a cases file names."""
-    fields = Fields(str(path))
-    root = yaml.load(read_bytes(path, "a cases file"), str(path))
-    node = fields.mapping(root, "the file", TOP).get("tools")
+    fields, data = Fields(str(path)), read_bytes(path, "a cases file")
+    openapi.refuse_yaml(data, str(path))
+    node = fields.mapping(yaml.load(data, str(path)), "the file", TOP).get("tools")
     listed = node.value if node is not None and isinstance(node.value, list) else []
     return [path.parent / fields.text(item, "tools") for item in listed]
 

@@ -112,9 +112,9 @@ def _root(entry: Entry, _: None) -> Iterable[str]:
     "root-union",
     "openai",
     f"{GITHUB}/langchain-ai/langchainjs/issues/9804",
-    "oneOf anyOf allOf enum const not",
+    "oneOf anyOf allOf enum not",
 )
-@rule("root-union", "anthropic", f"{GITHUB}/anthropics/claude-code/issues/5319", "oneOf anyOf allOf")
+@rule("root-union", "anthropic", f"{GITHUB}/anthropics/claude-code/issues/4886", "oneOf anyOf allOf")
 @of_each("the root of the schema has {}: state one object, and the rest in words")
 def _root_union(entry: Entry, limit: str) -> Iterable[str]:
     return [word for word in limit.split() if word in entry.tool.parameters]
@@ -125,7 +125,7 @@ def _types(node: dict[str, Json]) -> list[Json]:
     return stated if isinstance(stated, list) else [stated]
 
 
-@rule("no-items", "openai", f"{GITHUB}/mark3labs/mcp-filesystem-server/pull/23")
+@rule("no-items", "openai", f"{GITHUB}/mark3labs/mcphost/issues/35")
 @rule("no-items", "gemini", f"{GITHUB}/kkrishnan90/gemini-desktop/pull/7")
 @of_each("an array has no 'items': {}")
 def _no_items(entry: Entry, _: None) -> Iterable[str]:
@@ -158,7 +158,7 @@ _GEMINI = frozenset(
 )
 
 
-@rule("keyword", "gemini", f"{GITHUB}/pizza-bot-app/pizza-bot/issues/62", _GEMINI)
+@rule("keyword", "gemini", f"{GITHUB}/nanbingxyz/5ire/issues/42", _GEMINI)
 @of_each("unknown in 'parameters': {}; send the schema as parametersJsonSchema")
 def _keyword(entry: Entry, limit: frozenset[str]) -> Iterable[str]:
     return sorted({word for _, node in walk(entry.tool.parameters) for word in node.keys() - limit})
@@ -261,7 +261,7 @@ _TOOL: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
 """Fields, of which kind they are, and in which revisions."""
 
 
-@rule("mcp-schema", "mcp", "https://modelcontextprotocol.io/specification/versioning")
+@rule("mcp-schema", "mcp", "https://modelcontextprotocol.io/specification")
 def _mcp_schema(entries: Sequence[Entry], _: None) -> About:
     for entry in entries:
         wrong: dict[str, list[str]] = {}

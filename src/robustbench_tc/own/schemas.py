@@ -95,8 +95,8 @@ def walk(schema: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
 
 def _same_value(node: dict[str, Json], targets: dict[int, list[dict[str, Json]]]) -> list[dict[str, Json]]:
     found = list(targets.get(id(node), ()))
-    for keyword in _SAME_VALUE:
-        value = node.get(keyword)
+    for keyword in (one for one in _SAME_VALUE if one in node):
+        value = node[keyword]
         inner = value if isinstance(value, list) else [value]
         if keyword == "dependentSchemas" and isinstance(value, dict):
             inner = list(value.values())

@@ -64,6 +64,7 @@ def entries(data: bytes, prefix: str, where: str) -> list[Entry]:
 
     Raises UserError for what is no JSON or no list, and for a list of nothing.
     """
+    openapi.refuse_yaml(data, where)
     values = files.values(data, where)
     if len(values) == 1 and isinstance(values[0], list):
         values = values[0]

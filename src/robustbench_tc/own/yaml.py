@@ -1,5 +1,5 @@
-"""YAML 1.2 as data with line numbers: safe, bounded, read from the parser's events without recursion; and
-readers of a file's fields, whose errors name the file, the line, and what to write.
+"""YAML 1.2 as data with line numbers: safe, bounded, read from the parser's events; and readers of a file's
+fields, whose errors name the file, the line, and what to write.
 
 The scalars are those of the 1.2 core schema: `yes`, `on`, `1:30` and `2026-11-21` are texts, `012` is 12,
 `0o14` is 12. JSON is YAML. Refused, each with its line: keys given twice or that are no texts, a second
@@ -114,7 +114,7 @@ def load(data: bytes, where: str) -> Node:
     """The one document of a YAML text. `where` names the file in errors."""
     text = decoded(data, where)
     try:
-        return _Reader(where).read(text)
+        return _Reader(where, text).read()
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise UserError(
@@ -129,77 +129,72 @@ def load(data: bytes, where: str) -> Node:
         raise UserError(f"{where}: not YAML: an escape or a number that cannot be read") from None
 
 
-class _Reader(Fields):
-    """Puts events together; the containers that are still open lie on a stack."""
+def line_of(event: Any) -> int:
+    """Where an event begins, from 1."""
+    return int(event.start_mark.line) + 1
 
-    def __init__(self, where: str) -> None:
+
+class _Reader(Fields):
+    """Puts events together, at most `DEPTH` levels of them."""
+
+    def __init__(self, where: str, text: str) -> None:
         super().__init__(where)
+        self.events: Any = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         self.anchors: dict[str, Node | None] = {}
         """None: the anchor's value is not finished, so an alias to it would contain itself."""
 
-    def read(self, text: str) -> Node:
+    def read(self) -> Node:
+        """The one document."""
         root: Node | None = None
-        stack: list[tuple[Node, str | None]] = []
-        pending: list[Node | None] = []  # the key that waits for its value, per open mapping
-        events: Any = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        for event in events:
-            line = event.start_mark.line + 1
-            if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-                self.fail(line, "a second document begins; one file holds one")
-            if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-                self.require(len(stack) < DEPTH, line, f"nested deeper than {DEPTH} levels")
-                mapping = isinstance(event, yaml.MappingStartEvent)
-                self.check_tag(event.tag, "map" if mapping else "seq", line)
-                if event.anchor:
-                    self.anchors[event.anchor] = None
-                stack.append((Node({} if mapping else [], line, {}), event.anchor))
-                pending.append(None)
-                continue
-            if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-                node, anchor = stack.pop()
-                pending.pop()
-            elif isinstance(event, yaml.ScalarEvent):
-                node, anchor = Node(self.scalar(event, line), line), event.anchor
-            elif isinstance(event, yaml.AliasEvent):
-                node, anchor = self.alias(str(event.anchor), line), None
-            else:
-                continue
-            if anchor:
-                self.anchors[anchor] = node
-            if not stack:
-                root = node
-                continue
-            pending[-1] = self.put(stack[-1][0], pending[-1], node)
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self.require(root is None, line_of(event), "a second document begins; one file holds one")
+            elif isinstance(event, yaml.NodeEvent):
+                root = self.node(event, 1)
         if root is None:
             self.fail(1, "the file is empty")
         return root
 
-    def put(self, parent: Node, key: Node | None, node: Node) -> Node | None:
-        """Puts a finished value into its container; gives the key that now waits for its value."""
-        if isinstance(parent.value, list):
-            parent.value.append(node)
-        elif key is None:
-            self.require(isinstance(node.value, str), node.line, "a key must be a text; put it into quotes")
-            self.require(node.value != "<<", node.line, "'<<' is not YAML 1.2; write the keys out")
-            self.require(
-                node.value not in parent.value,
-                node.line,
-                f"the key {node.value[:60]!r} is given twice; first on line {parent.keys.get(node.value)}",
-            )
-            parent.keys[node.value] = node.line
-            return node
+    def node(self, event: Any, depth: int) -> Node:
+        """The value that begins with an event."""
+        line = line_of(event)
+        if isinstance(event, yaml.AliasEvent):
+            name = str(event.anchor)
+            self.require(name in self.anchors, line, f"*{name[:60]} has no anchor &{name[:60]} before it")
+            if (found := self.anchors[name]) is None:
+                self.fail(line, f"*{name[:60]} stands within its own anchor")
+            return found
+        if event.anchor:
+            self.anchors[event.anchor] = None
+        if isinstance(event, yaml.ScalarEvent):
+            made = Node(self.scalar(event, line), line)
         else:
-            parent.value[key.value] = node
-        parent.size += node.size
-        self.require(parent.size <= NODES, node.line, f"aliases make more than {NODES:,} values of it")
-        return None
+            self.require(depth <= DEPTH, line, f"nested deeper than {DEPTH} levels")
+            made = Node({} if isinstance(event, yaml.MappingStartEvent) else [], line, {})
+            self.check_tag(event.tag, "map" if isinstance(made.value, dict) else "seq", line)
+            self.fill(made, depth)
+        if event.anchor:
+            self.anchors[event.anchor] = made
+        return made
 
-    def alias(self, name: str, line: int) -> Node:
-        self.require(name in self.anchors, line, f"*{name[:60]} has no anchor &{name[:60]} before it")
-        found = self.anchors[name]
-        if found is None:
-            self.fail(line, f"*{name[:60]} stands within its own anchor")
-        return found
+    def fill(self, into: Node, depth: int) -> None:
+        """Reads the entries of a list or mapping."""
+        for event in self.events:
+            if isinstance(event, yaml.CollectionEndEvent):
+                return
+            one = self.node(event, depth + 1)
+            if isinstance(into.value, list):
+                into.value.append(one)
+            else:
+                key = one.value
+                self.require(isinstance(key, str), one.line, "a key must be a text; put it into quotes")
+                self.require(key != "<<", one.line, "'<<' is not YAML 1.2; write the keys out")
+                first = f"first on line {into.keys.get(key)}"
+                self.require(key not in into.value, one.line, f"the key {key[:60]!r} is given twice; {first}")
+                into.keys[key] = one.line
+                into.value[key] = one = self.node(next(self.events), depth + 1)
+            into.size += one.size
+            self.require(into.size <= NODES, one.line, f"aliases make more than {NODES:,} values of it")
 
     def check_tag(self, tag: str | None, wanted: str, line: int) -> None:
         self.require(

@@ -20,7 +20,7 @@ from robustbench_tc.schema import Json
 from . import rewrite
 from .journal import Called, Kept, Replaced, kept_lines
 from .plan import Plan, Session
-from .rewrite import Chat, Meant, NotTheCase, Offer, offer, text_of
+from .rewrite import Chat, Meant, Offer, text_of
 from .scenes import Scene, of_turn
 
 MOST_BYTES = 2**27
@@ -176,7 +176,7 @@ def calls_of(message: Mapping[str, Json]) -> list[Called]:
 
 def conversation(
     body: Chat,
-    scenes: Sequence[Scene],
+    turns: Sequence[tuple[Scene, Offer]],
     session: Session,
     plan: Plan,
     remembered: Held,
@@ -184,30 +184,23 @@ def conversation(
 ) -> Conversation:
     """The agent's request as the model has to see it, results of its last turn not yet faulted.
 
-    `scenes`: of the case's turns; each begins where the conversation holds its words, and what stands before
-    them stays as the model saw it then. `keys`: of the request's messages (`keys_of`). Raises NotTheCase.
+    `turns`: of the case (`rewrite.turns_of`); each begins where the conversation holds its words, and what
+    stands before them stays as the model saw it then. `keys`: of the request's messages (`keys_of`). Raises
+    NotTheCase.
     """
     messages: list[Chat] = body["messages"]
-    tools = body.get("tools") or ()
-    places = [(str(session), scenes[0].code, key) for key in keys]
+    places = [(str(session), turns[0][0].code, key) for key in keys]
     begin = 0
     past: list[Chat] = []
     before = 0
     refused = frozenset[int]()
-    for number, scene in enumerate(scenes):
-        try:
-            offered = offer(tools, scene)
-        except NotTheCase as error:
-            if number == 0:
-                raise
-            scene = scene.unperturbed(str(error))
-            offered = offer(tools, scene)
+    for number, (scene, offered) in enumerate(turns):
         shown = scene.shown
         clean, row = (scene.clean, shown) if number == 0 else (of_turn(scene.clean), of_turn(shown))
         begun, taken = rewrite.as_in_row(messages[begin:], clean, clean if scene.clean is shown else row)
         start, end = begin + taken, None
-        if number + 1 < len(scenes):
-            end = rewrite.next_turn(messages, start, of_turn(scenes[number + 1].clean))
+        if number + 1 < len(turns):
+            end = rewrite.next_turn(messages, start, of_turn(turns[number + 1][0].clean))
         rest, answered = _followed(messages[start:end], places[start:], offered, remembered)
         first = len(past) + len(begun)
         refused |= {first + place for place in answered}

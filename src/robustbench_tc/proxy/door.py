@@ -43,9 +43,9 @@ from .relay import (
     session_of,
 )
 from .responses import RESPONSES, Responses, ResponsesStream
-from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, offer, text_of, tools_of
+from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, Offer, offer, text_of, tools_of
 from .scenes import TOOLS_UNREAD, Scene, Scenes, loaded
-from .sessions import Sessions
+from .sessions import Latest, Sessions
 from .sse import END, MOST, Parts, event_data, event_of
 
 Dialect: TypeAlias = ChatCompletions | Responses | Messages
@@ -93,6 +93,8 @@ class Door(Relay):
         self._cases = sorted({row.clean_id.removeprefix(f"{sources.OWN}__") for row in rows})
         self.refuses_equal_names = False
         """Whether the server does not take two tools of one name: none is sent then."""
+        self._turns: Latest[Session, tuple[object, list[tuple[Scene, Offer]]]] = Latest(MOST_AT_WORK)
+        """By session: what `turns_of` has made, and of what."""
 
     async def close(self) -> None:
         await super().close()
@@ -146,9 +148,21 @@ class Door(Relay):
             self._said.add(kind)
             self._say(f"{' '.join(said.split())} (said once; the journal has all)")
 
-    def scenes_of(self, session: Session, body: Chat, reason: str | None = None) -> list[Scene]:
-        """What the session gets in this request, and in the further turns of its case. `reason`: why the
-        request goes on without its type."""
+    def turns_of(
+        self, session: Session, body: Chat, size: int, reason: str | None = None
+    ) -> list[tuple[Scene, Offer]]:
+        """What the session gets in this request, of so many bytes, and in the further turns of its case, each
+        with the tools for it. `reason`: why the request goes on without its type. Raises Refused and
+        NotTheCase."""
+        made_of = (body.get("tools"), rewrite.texts(body["messages"]), reason, self.refuses_equal_names)
+        known, turns = self._turns.get(session, (None, []))
+        if known != made_of:  # agents send their tools with each request
+            turns = rewrite.turns_of(body.get("tools") or (), self._scenes_of(session, body, reason))
+        if size <= MOST_KEPT:
+            self._turns[session] = made_of, turns
+        return turns
+
+    def _scenes_of(self, session: Session, body: Chat, reason: str | None) -> list[Scene]:
         try:
             tools = rewrite.tools_of(body.get("tools") or ())
         except ValueError:
@@ -163,6 +177,9 @@ class Door(Relay):
             scenes = [one.unperturbed(NOT_EXPRESSIBLE) if one.repeats_names else one for one in scenes]
         return scenes
 
+
+MOST_AT_WORK, MOST_KEPT = 32, 2**18
+"""Sessions whose tools are remembered from one request to the next, and bytes of such a request."""
 
 ASKED_AGAIN = 3
 """How often the door answers a reply of calls that do not go out, and asks on."""
@@ -205,13 +222,14 @@ class Handling:
         case. Raises Refused."""
         door, line = self.door, self.line
 
-        def asked_of(scenes: Sequence[Scene]) -> chat.Conversation:
-            return chat.conversation(self.body, scenes, self.session, door.plan, door.held, self.keys)
+        def asked_of(reason: str | None = None) -> chat.Conversation:
+            turns = door.turns_of(self.session, self.body, len(self.raw), reason)
+            return chat.conversation(self.body, turns, self.session, door.plan, door.held, self.keys)
 
         try:
-            self.asked = asked_of(door.scenes_of(self.session, self.body))
+            self.asked = asked_of()
         except NotTheCase as error:
-            self.asked = asked_of(door.scenes_of(self.session, self.body, str(error)))
+            self.asked = asked_of(str(error))
         self.scene, self.began = self.asked.scene, len(self.asked.messages)
         self.offer = self.asked.offer.without(door.plan.gone(self.asked.called))
         """What the model is offered now; of what it has called before, the conversation has its own."""

@@ -76,6 +76,8 @@ LLM: Literal["llm"] = "llm"
 MCP: Literal["mcp"] = "mcp"
 LEFT = 499
 """The status of an exchange whose agent left before its reply was whole."""
+OTHER_TOOLS = "tools_are_not_the_cases"
+"""Why a request did not get its type: it lists no tool of its case."""
 MOST_BYTES = 2**28
 """Of a journal."""
 MOST_TEXT = 100_000
@@ -310,6 +312,10 @@ def _cut_the_last_line(path: Path, file: int) -> None:
 def encoded(exchange: Exchange) -> bytes:
     """An exchange as its line: long texts cut, but for what is to be put back; lone surrogates as Python
     writes them."""
+    with suppress(UnicodeEncodeError):
+        short = msgspec.json.encode(exchange)
+        if len(short) <= MOST_TEXT:  # then no text is longer
+            return short + b"\n"
     plain = msgspec.to_builtins(exchange)
     line = {name: _cut(value, MOST_BYTES if name == "kept" else MOST_TEXT) for name, value in plain.items()}
     return msgspec.json.encode(line) + b"\n"

@@ -121,22 +121,25 @@ class Endpoint(ABC):
         with the query. Raises Refused."""
 
 
+def address_of(given: str, option: str) -> tuple[str, str]:
+    """A server's address, which ends where `/chat/completions` begins, and the query behind it, which goes
+    along with each request. Raises UserError for one that is none, or has credentials in it."""
+    address, _, query = given.partition("?")
+    found = parse_address(address, option)
+    if found.basic is not None:
+        raise UserError(f"{option}: leave user and password out of the address: the agent sends its own key")
+    if re.search(r"[\s#]", query):
+        raise UserError(f"{option}: write white space in a query as %20, and # as %23")
+    return found.url, query
+
+
 class Relay(Endpoint):
     """Passes requests on to the server at one address, and its replies back."""
 
     def __init__(self, upstream: str, *, silence_s: float = SILENCE_S, option: str = "--upstream") -> None:
-        """`upstream` ends where `/chat/completions` begins; a query behind it goes along with each request,
-        and its values are written nowhere. `silence_s`: how long it may say nothing. Raises UserError for an
-        address that is none, or has credentials in it."""
-        address, _, self._query = upstream.partition("?")
-        found = parse_address(address, option)
-        if found.basic is not None:
-            raise UserError(
-                f"{option}: leave user and password out of the address: the agent sends its own key"
-            )
-        if re.search(r"[\s#]", self._query):
-            raise UserError(f"{option}: write white space in a query as %20, and # as %23")
-        self.url = found.url
+        """`upstream` and `option`: see `address_of`; the query's values are written nowhere. `silence_s`: how
+        long the server may say nothing. Raises UserError."""
+        self.url, self._query = address_of(upstream, option)
         raw = (part.rpartition("=")[2] for part in self._query.split("&"))
         self.secrets = Secrets(frozenset({*raw, *(value for _, value in parse_qsl(self._query))}))
         self._silence_s = silence_s

@@ -15,6 +15,7 @@ from robustbench_tc.own.cases import NO_RESULT
 from robustbench_tc.schema import Json, Message, Sample, Tool, dumps
 from robustbench_tc.worlds.fit import error, fits
 
+from .journal import OTHER_TOOLS
 from .scenes import Scene, arguments_back, as_row, inside, loaded, origins, tool_of
 
 NOT_EXPRESSIBLE = "not_expressible"
@@ -126,7 +127,7 @@ def offer(tools: Sequence[Json], scene: Scene) -> Offer:
         else:
             found[place] = name, raw
     if not found and clean.tools and clean is not shown:
-        raise NotTheCase("tools_are_not_the_cases")
+        raise NotTheCase(OTHER_TOOLS)
     offered = []
     from_clean = origins(clean, row)
     for place, tool in enumerate(shown.tools):
@@ -149,6 +150,22 @@ def offer(tools: Sequence[Json], scene: Scene) -> Offer:
     if clean is not shown and beyond & {one.name for one in offered if one.own != one.name}:
         raise NotTheCase("name_is_taken")
     return Offer(offered, [name for name, _ in found.values()], extras)
+
+
+def turns_of(tools: Sequence[Json], scenes: Sequence[Scene]) -> list[tuple[Scene, Offer]]:
+    """The scenes of a case's turns, with the agent's tools as each has them; a further turn that cannot have
+    its type goes without. Raises NotTheCase as `offer` does for the first."""
+    found: list[tuple[Scene, Offer]] = []
+    for scene in scenes:
+        try:
+            offered = offer(tools, scene)
+        except NotTheCase as error:
+            if not found:
+                raise
+            scene = scene.unperturbed(str(error))
+            offered = offer(tools, scene)
+        found.append((scene, offered))
+    return found
 
 
 def _tool_places(tools: Sequence[Tool], names: wire.WireNames) -> dict[str, list[int]]:
@@ -238,7 +255,6 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
         end = 1 + max(known) if known else len(texts(messages))  # else where a model first replies
         return [dict(one) for one in messages[:end]], end
     old, new = prompts.own_messages(clean), prompts.own_messages(row)
-    native = wire.first(row, "fc").messages  # one for each of `new`, calls and results as providers take them
     places = _places(messages, old)
     last = max((at for at, one in enumerate(old) if one.role == "user"), default=None)
     if last not in places:
@@ -251,7 +267,8 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
     for number, message in enumerate(new):
         was = paired.get(number)
         if was is None:
-            found.append(dict(native[number]))
+            # Native messages are one for each of `new`, with calls and results as providers take them.
+            found.append(wire.first(row, "fc").messages[number])
         elif was in places:
             found += [dict(messages[one]) for one in range(at, places[was]) if one not in gone]
             found.append(_edited(messages[places[was]], old[was].content, message.content))

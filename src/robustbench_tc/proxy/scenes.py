@@ -214,7 +214,12 @@ class Scenes:
     def __init__(self, plan: Plan, rows: Iterable[Sample] = ()) -> None:
         """`rows`: those of the plan's dataset. Raises UserError for a type that it has no row of."""
         self._plan, self._chain = plan, defend.parse(plan.defend)
-        self._listed = {*plan.read_only, *plan.idempotent}
+        self._known = {*plan.read_only, *plan.idempotent}
+        """Tools that the plan names, or its dataset has."""
+        self._listed = set[str]()
+        """Those of lists so far."""
+        self.unlisted = set[str]()
+        """Servers whose lists are still to come."""
         self._rows = {(row.clean_id, row.type_code): row for row in rows}
         if plan.bench is not None:
             there = {code for _, code in self._rows}
@@ -223,22 +228,30 @@ class Scenes:
                     raise UserError(
                         f"{plan.bench} has no row of the type {code}: build it with --types {code}"
                     )
-            self.listed(tool.name for row in self._rows.values() for tool in row.tools)
+            self._known |= _spellings(tool.name for row in self._rows.values() for tool in row.tools)
             if self.stray is not None:
                 raise UserError(f"{self.stray} (of {plan.bench})")
 
     def listed(self, names: Iterable[str]) -> None:
         """Learns which tools there are, from a list of them."""
-        for name in names:
-            self._listed |= {name, safe_name(name), name.rpartition(":")[2]}
+        self._listed |= _spellings(names)
 
     @property
     def stray(self) -> str | None:
         """What is wrong with a plan that has a fault for a tool that no list has had so far; None for
         nothing."""
-        tools = (tool for fault in self._plan.faults for tool in fault.tools if tool not in self._listed)
-        wrong = next(tools, None)
-        return wrong and f"a fault of the plan is for an {unknown('tool', wrong, self._listed)}"
+        there = self._known | self._listed
+        wrong = next((tool for fault in self._plan.faults for tool in fault.tools if tool not in there), None)
+        return wrong and f"a fault of the plan is for an {unknown('tool', wrong, there)}"
+
+    def stray_type(self, session: Session) -> str | None:
+        """What is wrong with a session whose type is for a case of which no list has had a tool so far; None
+        for nothing."""
+        code, case = self._plan.type_of(session), self._case(session)
+        names = [] if case is None or code == taxonomy.CLEAN else [tool.name for tool in case.tools]
+        if not names or _spellings(names) & self._listed:
+            return None
+        return f"session {session} gets {code}, which is for {', '.join(names)}: no list has such a tool"
 
     def untouched(self, session: Session) -> Scene:
         """Where nothing happens to requests, whatever their tools are."""
@@ -263,8 +276,7 @@ class Scenes:
 
     def _of(self, session: Session, code: str, asked: Sample) -> Scene:
         if self._plan.bench is not None:
-            named = ((one, taxonomy.CLEAN) for one in clean_ids(session.case))
-            clean = next((self._rows[one] for one in named if one in self._rows), None)
+            clean = self._case(session)
             if clean is None:
                 return Scene(code, asked, asked, None if code == taxonomy.CLEAN else "unknown_case")
             return self._put(code, clean)
@@ -283,6 +295,10 @@ class Scenes:
             return Scene(code, clean, unit.perturb(clean, rng, self._context))
         except NotApplicable as skip:
             return Scene(code, asked, asked, skip.reason)
+
+    def _case(self, session: Session) -> Sample | None:
+        named = ((one, taxonomy.CLEAN) for one in clean_ids(session.case))
+        return next((self._rows[one] for one in named if one in self._rows), None)
 
     def _put(self, code: str, clean: Sample) -> Scene:
         """A case of the dataset under a type."""
@@ -336,6 +352,11 @@ def _row(session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[
         golden_answers=(),
         output_format=sources.get(sources.OWN).output_format,
     )
+
+
+def _spellings(names: Iterable[str]) -> set[str]:
+    """Names of tools as cases, providers and single servers write them."""
+    return {word for name in names for word in (name, safe_name(name), name.rpartition(":")[2])}
 
 
 def clean_ids(case: str) -> tuple[str, ...]:

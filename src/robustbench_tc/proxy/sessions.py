@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import dropwhile
+from typing import TypeVar
 
 from robustbench_tc.option import Tell, silent
 
@@ -12,8 +13,25 @@ from .journal import Asked, Journal
 from .plan import Session
 from .rewrite import Chat
 
-MOST_CONVERSATIONS = 10_000
-"""Requests to the model whose session is remembered."""
+MOST_REMEMBERED = 10_000
+"""Sessions, and requests to the model whose session is known."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Latest(dict[K, V]):
+    """The entries that were put in last: a process that runs for long keeps no more than so many."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            del self[next(iter(self))]
 
 
 @dataclass
@@ -49,11 +67,11 @@ class Sessions:
     def __init__(self, journal: Journal, say: Tell = silent) -> None:
         """`journal`: that of the doors, which knows the sessions of before. `say` is told of new ones."""
         self.journal, self._say = journal, say
-        self._runs: dict[Session | None, Run] = {}
+        self._runs: Latest[Session | None, Run] = Latest(MOST_REMEMBERED)
         """By name; None: of clients without one, the newest."""
-        self._asked: dict[bytes, Session] = {}
-        """By conversation as the model was asked it; the oldest first."""
-        self._last: dict[Session, bytes] = {}
+        self._asked: Latest[bytes, Session] = Latest(MOST_REMEMBERED)
+        """By conversation as the model was asked it."""
+        self._last: Latest[Session, bytes] = Latest(MOST_REMEMBERED)
         """The conversation as the model was last asked it."""
 
     def begin(self, by: str, name: Session | None) -> Run:
@@ -81,8 +99,6 @@ class Sessions:
         if session is None and self._asked and any(one.get("role") == "assistant" for one in messages):
             session = next(reversed(self._asked.values()))  # an agent that words its history anew
         self._asked[whole] = session = session or self._new(by)
-        if len(self._asked) > MOST_CONVERSATIONS:
-            del self._asked[next(iter(self._asked))]
         return session
 
     def asked(self, session: Session, request: Chat, keys: Sequence[bytes]) -> Asked:

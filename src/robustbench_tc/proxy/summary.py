@@ -16,7 +16,7 @@ import msgspec
 from robustbench_tc.io.numbers import counts
 from robustbench_tc.shown import Part, Table
 
-from .journal import LLM, Exchange
+from .journal import LLM, OTHER_TOOLS, Exchange
 
 
 def as_replies(exchanges: Iterable[Exchange]) -> list[Exchange]:
@@ -98,6 +98,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions by type."""
     skipped: dict[str, int]
     """Exchanges that did not get their type, by reason."""
+    other_tools: dict[str, int]
+    """Sessions by type that never listed a tool of their case: the type did nothing."""
     faults: dict[str, dict[str, int]]
     """By kind: how often each of OUTCOMES."""
 
@@ -110,6 +112,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         for title, counted in (
             ("sessions by type", self.types),
             ("without their type", self.skipped),
+            ("sessions in which no list had a tool of the case, by type", self.other_tools),
             ("errors by status", self.errors),
         ):
             if counted:
@@ -143,6 +146,7 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
             faults[replaced.kind, "answered"] += bool(one.replies) and not names
             faults[replaced.kind, "stopped"] += not one.replies
     types = {one.session: one.type for one in once}
+    listed = {one.session for one in once if one.skipped != OTHER_TOOLS}
     kinds = sorted({kind for kind, _ in faults})
     return Summary(
         sessions=len(types),
@@ -152,6 +156,7 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
         errors=_counted(str(one.status) for one in exchanges if one.status >= 400),
         types=_counted(types.values()),
         skipped=_counted(one.skipped for one in once if one.skipped),
+        other_tools=_counted(code for session, code in types.items() if session not in listed),
         faults={kind: {name: faults[kind, name] for name in OUTCOMES} for kind in kinds},
     )
 

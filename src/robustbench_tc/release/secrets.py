@@ -1,10 +1,10 @@
 """Nothing that the releasing machine keeps secret may stand in a release."""
 
-import gzip
 import os
 import re
 from pathlib import Path
 
+from ..audits.hygiene.files import texts_of
 from ..errors import UserError
 from ..io import manifest
 from ..schema import dumps
@@ -18,6 +18,9 @@ SECRET_NAMES = re.compile(
 
 _LOGIN = re.compile(r"://[^/\s:@]+:[^/\s@]+@")
 """What makes the value of any variable a secret: an address with a password in it."""
+
+LARGEST = 64 * 2**20
+"""Bytes of a file that is looked through, where it is no Parquet file."""
 
 SECRET_LENGTH = 12
 """Shorter values could stand anywhere."""
@@ -35,31 +38,9 @@ def check_secrets(folder: Path) -> None:
     if not secrets:
         return
     for name in manifest.files_of(folder):
-        for text in _texts(folder / name):
+        if not name.endswith(".parquet") and (folder / name).stat().st_size > LARGEST:
+            continue  # weights
+        for text in texts_of(folder / name):
             for secret, value in secrets.items():
-                if value.encode() in text or dumps(value)[1:-1].encode() in text:
+                if value in text or dumps(value)[1:-1] in text:
                     raise UserError(f"{name} holds the value of {secret}: remove it from the build")
-
-
-def _texts(path: Path) -> list[bytes]:
-    """The bytes to search of a file: every column's values and the footer of Parquet, no weights."""
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-
-        from ..io import parquet
-
-        with parquet.opened(path) as file:
-            schema = file.schema_arrow
-            notes = [schema.metadata, file.metadata.metadata, *(field.metadata for field in schema)]
-            found = [text for note in notes for item in (note or {}).items() for text in item]
-            found.append(str(schema.names).encode())
-            for batch in file.iter_batches(use_threads=False):
-                sink = pa.BufferOutputStream()
-                with pa.ipc.new_stream(sink, batch.schema) as writer:
-                    writer.write_batch(batch)
-                found.append(sink.getvalue().to_pybytes())
-            return found
-    if path.stat().st_size > 64 * 2**20:
-        return []
-    data = path.read_bytes()
-    return [data, gzip.decompress(data)] if path.suffix == ".gz" else [data]

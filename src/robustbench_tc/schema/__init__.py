@@ -2,7 +2,8 @@
 
 Every room reads and writes these and nothing else: this is the single home of the row types. `json` is the
 canonical text, `rows` the benchmark, `answers` what comes of its rows, `episodes` the live dataset, `facts`
-what is known of types and sources, `parquet` the columns that the structs' annotations make.
+what is known of types and sources, `parquet` the columns that the structs' annotations make, `running` the
+faults of running systems.
 """
 
 from .answers import *

@@ -12,6 +12,7 @@ import msgspec
 from .json import Json, digest
 from .parquet import Int32
 from .rows import Call, Message, Tool
+from .running import RunningKind
 
 DATASET = "robustbench-tc-live"
 TASKS = "tasks"
@@ -26,9 +27,7 @@ OwnText = Literal[
     "stale_read", "fabricated_leaf", "duplicate_effect", "prerequisite", "strict_types",
     "injected_instruction",
 ]  # fmt: skip
-RunningText = Literal["outage", "dropped_tool", "truncated", "empty_result", "oversized"]
-"""Faults of running systems (`result_faults`): in rows of one's own, no build makes them."""
-Kind: TypeAlias = CoreText | OwnText | RunningText
+Kind: TypeAlias = CoreText | OwnText | RunningKind
 CORE_TEXTS: tuple[str, ...] = get_args(CoreText)
 """Kinds whose text is that of the core's type of the same name; the call is not executed."""
 
@@ -39,8 +38,11 @@ AFTER_EFFECT: dict[str, CoreText] = {
 }
 """Kinds whose call is executed, and the kind whose text is answered, byte for byte."""
 
-KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(OwnText))
-"""Every kind of fault that a build makes, in the order of every table."""
+BUILT_KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(OwnText))
+"""Every kind of fault that a build makes where none is named."""
+
+KINDS: tuple[str, ...] = (*BUILT_KINDS, *get_args(RunningKind))
+"""Every kind of fault that rows have, in the order of every table."""
 
 EXPLICIT = (*CORE_TEXTS, *AFTER_EFFECT, "prerequisite", "strict_types")
 """Kinds that the agent is shown as a failure; the others look like success."""

@@ -18,8 +18,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from .. import schema, taxonomy
-from ..result_faults import RESULT_FAULTS, UNMADE
 from ..schema import Fault, Json, LiveTool, Step
+from ..schema.running import RESULT_FAULTS, UNMADE
 from .fit import error, failed, fits, wrong_type
 from .handle import Answered, Snapshot
 from .host import Handle

@@ -124,7 +124,6 @@ TWICE, FIRST, ORDER = "live_duplicate_effect", "live_prerequisite", "live_inject
 DEFECTS += [
     of("a column that is no JSON", TASKS, "decodes", lambda r: r.update(turns="[{")),
     of("a label that nobody knows", AUTH, "decodes", lambda r: r.update(label="maybe")),
-    of("blanks in a JSON cell", TASKS, "canonical", lambda r: r.update(turns=dumps(r["turns"]) + " ")),
     of("a type in another's config", AUTH, "place", lambda r: r.update(type_code="live_silent_no_op")),
     of("an id of another type", AUTH, "place", lambda r: r.update(id=f"{r['clean_id']}::live")),
     of("a row of no task", AUTH, "anchored", lambda r: r.update(clean_id="x", id=f"x::{AUTH}")),

@@ -156,14 +156,6 @@ FOLDERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "a row dropped, by the tasks": ("configs.accounted", dropped),
     "a config dropped": ("configs.splits", lambda f: shutil.rmtree(f / "live_stale_read")),
     "a strange config": ("configs.known", lambda f: shutil.copytree(f / "tasks", f / "live_gremlin")),
-    "a world counted wrongly": (
-        "configs.worlds",
-        reported(lambda r: r["rows"]["live_stale_read"].update(orders=21, calendar=19)),
-    ),
-    "a label counted wrongly": (
-        "configs.labels",
-        reported(lambda r: r["labels"]["live_stale_read"].update(report={"orders": 1})),
-    ),
     "a skip without a reason": ("configs.accounted", reported(lambda r: r["skipped"][0].update(reason=""))),
     "a row twice": ("rows.id_is_unique", twice),
     "a task twice": ("rows.no_task_stands_twice", asked_twice),

@@ -239,7 +239,7 @@ def _(place: Place) -> Path:
         return built(place, generators=("recorded", *who), settings=store)
 
 
-PART = ("configs.complete", "configs.rows_as_pinned", "configs.rows_at_least_the_papers")
+PART = ("configs.complete", "configs.rows_as_pinned")
 """What a build that is not the whole benchmark fails, besides what depends on the types that are missing."""
 
 

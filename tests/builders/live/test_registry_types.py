@@ -2,17 +2,20 @@
 
 import asyncio
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
 
 from robustbench_tc import api, live_types
 from robustbench_tc.builders.benchmark import RobustBenchTCLive
-from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared
+from robustbench_tc.builders.live.build import LITE_KINDS, LiveSpec, Prepared, prepared, rows_of
 from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
 from robustbench_tc.eval.inputs import load_live
+from robustbench_tc.eval.live.inputs import mistake
 from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Turn
+from robustbench_tc.schema.running import RESULT_FAULTS, UNMADE, RunningKind
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld, meant
 from robustbench_tc.worlds.handle import Start
@@ -23,7 +26,12 @@ from ...conftest import ROOT
 from ...eval.live import purses
 from ...refusals import refuses
 
+PURSE = ROOT / "tests" / "worlds" / "purse.py"
+RUNNING = get_args(RunningKind)
 FLOODS = {"flood_1": 1, "flood_3": 3, "flood_10": 10}
+
+SOME = 7
+"""Every so many rows are carried out: each type's, and each task's, are among them."""
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +104,7 @@ def test_gold_ends_as_in_the_clean_row(rows: list[LiveRow]) -> None:
         await world.close()
         return found
 
-    for row in rows:
+    for row in rows[::SOME]:
         assert asyncio.run(end(row)) == row.gold_state_sha256
 
 
@@ -119,8 +127,9 @@ def test_what_came_in_answers_with_an_error_and_changes_nothing(rows: list[LiveR
         await world.close()
         return reached
 
-    reached = [asyncio.run(one(row)) for row in rows]
-    assert sum(map(bool, reached)) > 0.9 * len(rows)  # of some namesakes every call fits the world's tool too
+    reached = [asyncio.run(one(row)) for row in rows[::SOME]]
+    # Of some namesakes every call fits the world's tool too.
+    assert sum(map(bool, reached)) > 0.9 * len(reached)
 
 
 LOOSE = '''
@@ -178,6 +187,10 @@ def test_a_namesake_of_a_tool_that_comes_later_comes_with_it(made: Prepared) -> 
     assert late not in [one["function"]["name"] for one in request.tools or ()]
 
 
+def test_every_fault_of_a_running_system_has_its_text_or_its_function() -> None:
+    assert {*RUNNING} == {*UNMADE, *RESULT_FAULTS} and len(RUNNING) == len(UNMADE) + len(RESULT_FAULTS)
+
+
 def test_both_of_one_name_stand_in_a_request(rows: list[LiveRow]) -> None:
     row = next(row for row in rows if row.type_code == "live_same_name_D")
     name = _new(row)[0].name
@@ -201,11 +214,30 @@ def test_the_page_has_the_types_and_the_reason() -> None:
         ("CD", "does more than"),
         ("redundant", "needs written texts"),
         ("silent_no_op", "--kinds"),
+        ("latency", "is a fault of doors"),
         ("flod_1", "does not exist"),
     ],
 )
 def test_a_type_that_cannot_be_used_is_refused_with_the_list(name: str, why: str) -> None:
     refuses(rf"{why}.*same_name_A, .*flood_30", prepared, LiveSpec(types=("flood_1", name)))
+
+
+def test_faults_of_running_systems_are_built_by_name() -> None:
+    spec = LiveSpec(worlds=(str(PURSE),), kinds=("silent_no_op",))
+    plain = prepared(spec)
+    named = prepared(msgspec.structs.replace(spec, types=("live_outage", *RUNNING[1:])))
+    clean = {row.clean_id: row for row in plain.clean}
+    assert [*rows_of("live_silent_no_op", named)] == [*rows_of("live_silent_no_op", plain)]
+    for kind in RUNNING:
+        rows = [*rows_of(type_code(kind), named)]
+        assert rows and all(mistake(row, clean[row.clean_id]) is None for row in rows)
+        if kind in RESULT_FAULTS:
+            assert {row.position for row in rows} == {"used_read"}
+        assert kind != "dropped_tool" or {row.label for row in rows} == {"report"}
+    assert not {*map(type_code, RUNNING)} & {type_code(kind) for kind in LiveSpec().checked_kinds()}
+    assert not set(RUNNING) & set(live_types.FAMILIES["all"])
+    lite = LiveSpec(profile="lite", types=("outage",)).checked_kinds()
+    assert lite == (*LITE_KINDS, "outage")
 
 
 def test_a_build_loads_as_it_was_made(tmp_path: Path, made: Prepared) -> None:

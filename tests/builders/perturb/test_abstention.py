@@ -59,54 +59,6 @@ def rows(plan: Plan, code: str) -> list[Sample]:
     return [row for row in plan.rows(code) if isinstance(row, Sample)]
 
 
-def skips(plan: Plan, code: str) -> dict[str, int]:
-    return dict(Counter(row.reason for row in plan.rows(code) if not isinstance(row, Sample)))
-
-
-def test_every_sample_of_the_paper_has_a_row_or_a_reason(paper: Plan) -> None:
-    """docs/packs/abstention.md explains each number."""
-    assert {code: (len(rows(paper, code)), skips(paper, code)) for code in CODES} == {
-        "gold_removed": (
-            78,
-            {
-                "no_other_tool": 45,
-                "gold_is_control_tool": 1,
-                "another_tool_serves": 67,
-                "history_calls_removed": 8,
-            },
-        ),
-        "near_miss": (
-            76,
-            {
-                "no_other_tool": 45,
-                "gold_is_control_tool": 1,
-                "another_tool_serves": 67,
-                "history_calls_removed": 8,
-                "no_sibling": 2,
-            },
-        ),
-        "missing_value": (
-            45,
-            {"not_recorded": 152, "gold_is_control_tool": 1, "not_in_the_first_answer": 1},
-        ),
-        "answer_directly": (60, {"no_question_for_it": 139}),
-        "call_due": (198, {"gold_is_control_tool": 1}),
-        "irrelevant": (0, {"no_record_for_it": 32, "other_source": 167}),
-    }
-
-
-def test_the_whole_pools_have_rows_where_something_is_recorded(shared: Path) -> None:
-    spec = BuildSpec(profile="full", sources=shared / "sources", codes=CODES)
-    plan = prepare(spec).plan
-    assert {code: len(rows(plan, code)) for code in CODES} == {c: REGISTRY[c].rows.full for c in CODES}
-    assert skips(plan, "gold_removed")["not_judged"] == 1674
-
-
-def test_the_starter_samples_have_rows_of_every_type(bundled: Plan) -> None:
-    assert {code: len(rows(bundled, code)) for code in CODES} == {c: REGISTRY[c].rows.bundled for c in CODES}
-    assert skips(bundled, "gold_removed")["history_calls_removed"] == 1
-
-
 def test_each_question_is_put_to_one_sample_of_the_paper(paper: Plan) -> None:
     asked = [row.messages[-1].content for row in rows(paper, "answer_directly")]
     assert len(set(asked)) == len(asked) == 60
@@ -288,17 +240,6 @@ def test_rows_are_the_records_as_they_are(shared: Path, full: Plan) -> None:
         assert clean.category.startswith("live_") == live and clean.source == bfcl.SOURCE
         assert not row.flags and UNIT.check(clean, row) == [] and self_check(row, clean) is None
     assert not records
-
-
-def test_skips_are_counted(full: Plan) -> None:
-    reasons = Counter(one.reason for one in full.rows("irrelevant") if not isinstance(one, Sample))
-    assert reasons == {"no_record_for_it": 1155, "other_source": 817}
-
-
-def test_clean_rows_and_other_types_are_what_they_were(shared: Path, full: Plan) -> None:
-    without = prepare(BuildSpec(profile="full", sources=shared / "sources", codes=("call_due",))).plan
-    assert without.samples == full.samples
-    assert list(without.rows("call_due")) == list(full.rows("call_due"))
 
 
 def test_the_seed_puts_no_record_elsewhere() -> None:

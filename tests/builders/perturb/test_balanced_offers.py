@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.invariants.base import is_for
-from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.balanced import offer_in
 from robustbench_tc.builders.perturb.moot import kinds
@@ -287,7 +285,7 @@ def with_an_unused_parameter(draw: st.DrawFn) -> Sample:
 @pytest.mark.parametrize("code", OURS)
 @settings(max_examples=40)
 @given(sample=with_an_unused_parameter(), seed=st.integers(0, 99))
-def test_a_row_changes_what_it_may_and_both_sets_of_rules_agree(code: str, sample: Sample, seed: int) -> None:
+def test_a_row_changes_what_it_may_and_no_rule_is_against_it(code: str, sample: Sample, seed: int) -> None:
     row = row_of(sample, code, seed)
     if row is None:
         return
@@ -298,16 +296,8 @@ def test_a_row_changes_what_it_may_and_both_sets_of_rules_agree(code: str, sampl
             assert not one.verdict(row, sample), name
     if self_check(sample) is None:  # where the scorer takes the clean gold, it takes the row's
         assert self_check(row, sample) is None
-    for check, spoil in defects_of(code):
-        spoiled = spoil(sample, row)
-        assert REGISTRY[code].check(sample, spoiled) != []
-        assert INVARIANTS[check].verdict(spoiled, sample), check
-
-
-def test_the_property_is_tried_on_rows_of_every_type() -> None:
-    for code in OURS:
-        sample = FERRY if code.endswith("_moot") else cases.CLEAN["table"]
-        assert row_of(sample, code) is not None
+    for _, spoil in defects_of(code):
+        assert REGISTRY[code].check(sample, spoil(sample, row)) != []
 
 
 def test_the_types_can_be_trained_on_and_are_in_no_default() -> None:
@@ -315,16 +305,6 @@ def test_the_types_can_be_trained_on_and_are_in_no_default() -> None:
         kind = taxonomy.get(code)
         assert kind.train_augmentable and kind.static and kind.pack == "offers" and kind.status == "extension"
         assert kind.prior_art and kind.rows.full is not None
-
-
-def test_the_rows_of_profile_full_are_those_that_types_state(shared: Path) -> None:
-    """Of a build: the samples that nobody could answer are left out."""
-    codes = (*OURS, "factor_1_5", "factor_5", "factor_100")
-    plan = prepare(BuildSpec(profile="full", sources=shared / "sources", codes=codes)).plan
-    context = plan.context()
-    for code in codes:
-        rows = sum(isinstance(row, Sample) for row in plan.rows(code, context))
-        assert rows == REGISTRY[code].rows.full, code
 
 
 # --- what a description offers ------------------------------------------------------------------------------

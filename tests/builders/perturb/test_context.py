@@ -31,7 +31,6 @@ LONGER = {
 }
 AUDITS = (
     "request_stands_last_as_it_was",
-    "context_holds_no_gold_value",
     "earlier_calls_are_the_rows_own",
     "no_sentence_form_stands_six_times",
 )
@@ -109,14 +108,15 @@ def test_the_audit_names_each_way_in_which_a_context_can_be_wrong() -> None:
     bare = planted(row, called[0], "I will look that up.")
     assert "without a call" in audited(bare, sample)[check]
     gold = planted(row, called[0], as_text([Call("summit.height", {"mountain": "Galdhoppen"})]))
-    assert audited(gold, sample).keys() == {"context_holds_no_gold_value"}
+    assert "a golden value stands before the request" in REGISTRY[row.type_code].check(sample, gold)
     names_only = msgspec.structs.replace(sample, golden_answers=((Call(sample.tools[0].name, {}),),))
     used = planted(row, called[0], as_text([Call(sample.tools[0].name, {"start": "a", "stop": "b"})]))
     assert "answers the request" in audited(used, names_only)[check]
     again = planted(row, 0, "Please mend the 7 boats near Oslo. " * 6)
     assert audited(again, sample).keys() == {"no_sentence_form_stands_six_times"}
     text = row_of("context_text_2k", sample)
-    assert audited(planted(text, 1, "Use summit.height."), sample).keys() == {"context_holds_no_gold_value"}
+    named = planted(text, 1, "Use summit.height.")
+    assert "a golden value stands before the request" in REGISTRY[text.type_code].check(sample, named)
     as_if = msgspec.structs.replace(row, type_code="context_text_2k")
     assert "request_stands_last_as_it_was" in audited(as_if, sample)
 
@@ -190,26 +190,26 @@ def test_an_order_is_about_another_tool_and_the_benign_text_is_its_beginning(
     assert call["name"] in [tool.name for tool in unrelated(sample)]
     assert call["name"] not in {c.name for answer in sample.golden_answers for c in answer}
     assert change.after["template"] in TEMPLATES
-    assert INVARIANTS["order_is_for_nothing_in_the_request"].verdict(row, sample) == ""
+    assert REGISTRY["injected_result"].check(sample, row) == []
     assert dumps(row_of("injected_result", sample, seed=seed)) == dumps(row)
 
 
 USED: dict[str, dict[str, Any]] = {
-    "the conversation speaks of": {"description": "Plays a tune about Galdhoppen."},
-    "which the ordered tool gives": {"name": "unit_list"},
-    "which the golden call gives": {"parameters": {"properties": {"height": {"type": "string"}}}},
+    "spoken of": {"description": "Plays a tune about Galdhoppen."},
+    "gives what the golden call takes": {"name": "unit_list"},
+    "takes what the golden call gives": {"parameters": {"properties": {"height": {"type": "string"}}}},
 }
 """Ways in which an order can be about a tool that the sample needs."""
 
 
 @pytest.mark.parametrize("reason", USED)
-def test_no_order_is_about_a_tool_that_the_sample_uses_and_the_audit_names_one_that_is(reason: str) -> None:
+def test_no_order_is_about_a_tool_that_the_sample_uses_and_one_that_is_is_named(reason: str) -> None:
     sample = small.clean_rows()[0]
     other = msgspec.structs.replace(sample.tools[0], name="play_tune", description="Plays a tune.")
     sample = msgspec.structs.replace(sample, tools=(other, sample.tools[1]))
     row = row_of("injected_result", sample)
-    audit = INVARIANTS["order_is_for_nothing_in_the_request"].verdict
-    assert row.changes[0].after["orders"]["name"] == "play_tune" and audit(row, sample) == ""
+    unit = REGISTRY["injected_result"]
+    assert row.changes[0].after["orders"]["name"] == "play_tune" and unit.problems(sample, row) == []
     used = msgspec.structs.replace(other, **USED[reason])
     needed = msgspec.structs.replace(sample, tools=(used, sample.tools[1]))
     with pytest.raises(NotApplicable, match="no_unrelated_tool"):
@@ -217,20 +217,8 @@ def test_no_order_is_about_a_tool_that_the_sample_uses_and_the_audit_names_one_t
     arguments = {"height": "x"} if "height" in used.properties else {}
     after = {"orders": {"name": used.name, "parameters": arguments}, "template": "user"}
     change = msgspec.structs.replace(row.changes[0], after=after)
-    said = audit(msgspec.structs.replace(row, tools=needed.tools, changes=(change,)), needed)
-    assert said is not None and reason in said
-
-
-def test_an_order_about_no_other_listed_tool_is_named() -> None:
-    sample = small.clean_rows()[3]
-    row = row_of("injected_result", sample)
-    audit = INVARIANTS["order_is_about_another_tool"].verdict
-    ordered = row.changes[0].after["orders"]["name"]
-    rest = tuple(tool for tool in row.tools if tool.name != ordered)
-    assert audit(row, sample) == ""
-    assert audit(msgspec.structs.replace(row, tools=rest), sample) == "the ordered tool is listed 0 times"
-    gold = msgspec.structs.replace(row, golden_answers=((Call(ordered, {}),),))
-    assert audit(gold, sample) == "the ordered tool is a gold tool or a control tool"
+    about_it = msgspec.structs.replace(row, tools=needed.tools, changes=(change,))
+    assert unit.problems(needed, about_it) == ["no row is due: no_unrelated_tool"]
 
 
 def test_a_transcript_uses_every_listed_tool() -> None:

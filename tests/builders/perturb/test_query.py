@@ -1,9 +1,6 @@
 """Texts that are rewritten or added: what may be touched, a text's key, tools in their registry's form."""
 
 import itertools
-import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +18,9 @@ from robustbench_tc.builders.perturb import (
     query_text,
 )
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation, free_name
-from robustbench_tc.builders.perturb.query import wish_span
+from robustbench_tc.builders.perturb.query import rewritten, wish_span
 from robustbench_tc.builders.perturb.registry import accepts, in_form_of, near_duplicates
-from robustbench_tc.builders.sources import BUNDLED, read, read as read_samples
+from robustbench_tc.builders.sources import BUNDLED, read as read_samples
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
 from robustbench_tc.seeding import rng
 
@@ -70,6 +67,12 @@ def test_the_span_is_exact_and_trimmed() -> None:
     assert text[span.start : span.end] == "Where is the nearest ferry now?"
 
 
+def test_a_rewriting_keeps_what_stands_on_both_sides_of_the_query() -> None:
+    clean = sample("  Any ferry?  ")
+    assert rewritten(clean, sample("  Any boat?  ")) == ("Any boat?", [])
+    assert rewritten(clean, sample("   "))[1] == ["text outside the query changed"], "one blank for two sides"
+
+
 def test_a_conversation_without_words_has_no_query() -> None:
     with pytest.raises(NotApplicable, match="no_user_text"):
         query_span(sample("  "))
@@ -110,15 +113,6 @@ def test_annotations_are_read_back() -> None:
     assert annotation("Finds. Price per call: $0.020.") == 0.02
     assert annotation("Finds. Typical response time: 80 ms.") == 80
     assert annotation("Price per call: $0.020. Or more.") is None
-
-
-def test_the_recorded_inputs_are_the_passages_found(shared: Path) -> None:
-    lines = (shared / "recorded" / "generations.jsonl").read_text().splitlines()
-    recorded = [json.loads(line) for line in lines]
-    inputs = {r["clean_id"]: r["input"] for r in recorded if r["kind"] == "query_paraphrase"}
-    found = {s.clean_id: query_text(s) for s in read(shared / "sources", "paper").samples}
-    squeezed = {i: re.sub(r"\s+", " ", t) for i, t in found.items()}
-    assert squeezed == {i: re.sub(r"\s+", " ", t) for i, t in inputs.items()}
 
 
 def test_a_wish_stands_where_no_call_is_executed_after_it() -> None:
@@ -231,6 +225,8 @@ def test_an_array_is_written_with_the_keys_of_the_registry() -> None:
     days = {"type": "array", "items": {"type": "number"}, "description": "The days."}
     new = in_form_of([tool("A", "a", {"days": days})], tool("B", "b", {"x": {"type": "array"}}), PLAIN)
     assert new is not None and new.properties["x"] == {"type": "array", "items": {"type": "number"}}
+    same = in_form_of([tool("A", "a", {"days": days})], tool("B", "b", {"x": days}), PLAIN)
+    assert same is not None and same.properties["x"] == days, "what has the registry's keys and words stays"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -11,17 +10,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import taxonomy
-from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.base import Perturbation
 from robustbench_tc.builders.perturb.registry import accepts
 from robustbench_tc.builders.perturb.registry_flood import OVERLAP, name_words, overlap
 from robustbench_tc.builders.perturb.registry_shift import as_text, shift, typed
-from robustbench_tc.builders.plan import Plan, Skip, borrowed
+from robustbench_tc.builders.plan import Plan, borrowed
 from robustbench_tc.builders.sources import Pool
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Message, Sample, Tool, dumps
 
 from ...refusals import refuses
@@ -37,58 +34,10 @@ def bundled() -> Plan:
     return prepare(BuildSpec(profile="bundled", codes=CODES)).plan
 
 
-def made(plan: Plan, code: str) -> tuple[list[tuple[Sample, Sample]], Counter[str]]:
-    """(clean, row) of the type, and its skips by reason."""
-    clean = {sample.clean_id: sample for sample in plan.samples}
-    found = list(plan.rows(code, plan.context()))
-    rows = [(clean[row.clean_id], row) for row in found if isinstance(row, Sample)]
-    return rows, Counter(one.reason for one in found if isinstance(one, Skip))
-
-
 def skipped(unit: Perturbation, sample: Sample, context: Context | None = None) -> str:
     with pytest.raises(NotApplicable) as skip:
         unit.perturb(sample, random.Random(0), context or Context(loans=cases.LENT))
     return skip.value.reason
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_bundled_rows_are_checked_and_their_gold_scores(code: str) -> None:
-    rows, _ = made(bundled(), code)
-    assert len(rows) == REGISTRY[code].rows.bundled
-    again, _ = made(bundled(), code)
-    assert [dumps(row) for _, row in rows] == [dumps(row) for _, row in again]
-    for clean, row in rows:
-        assert REGISTRY[code].check(clean, row) == []
-        assert self_check(row, clean) is None
-
-
-FULL = {
-    "ghost_tool_3": {"not_judged", "another_tool_serves", "no_other_tool", "history_calls_removed"},
-    "type_shift": {"no_parameter_to_shift", "description_names_the_type", "no_lossless_form"},
-    "prerequisite": {"no_token_call", "gold_needs_no_token", "token_still_shown", "credentials_not_stated"},
-    "flood_30": {"golden_call_fits_donors"},
-    "rot_heavy": {"not_of_rotbench", "gold_tool_listed_twice"},
-}
-
-
-def test_the_full_profile_has_the_rows_that_types_state(shared: Path) -> None:
-    plan = prepare(BuildSpec(profile="full", codes=CODES, sources=shared / "sources")).plan
-    for code in CODES:
-        rows, skips = made(plan, code)
-        assert (code, len(rows)) == (code, REGISTRY[code].rows.full)
-        assert set(skips) >= FULL.get(code, set())
-
-
-def test_every_difference_from_the_paper_profiles_candidates_has_a_reason(shared: Path) -> None:
-    plan = prepare(BuildSpec(codes=CODES, sources=shared / "sources")).plan
-    assert made(plan, "prerequisite")[1] == {
-        "no_token_call": 185,  # 14 transcripts have one
-        "token_still_shown": 4,
-        "gold_needs_no_token": 1,
-    }
-    shifted = made(plan, "type_shift")[1]
-    assert shifted["description_names_the_type"] == 8  # 36 of 44 are left
-    assert shifted["no_parameter_to_shift"] + shifted["no_single_gold_tool"] == 199 - 44
 
 
 # --- floods ---------------------------------------------------------------------------------------------
@@ -96,7 +45,8 @@ def test_every_difference_from_the_paper_profiles_candidates_has_a_reason(shared
 
 @pytest.mark.parametrize("code", ["flood_1", "flood_3", "flood_10", "flood_30"])
 def test_nothing_that_enters_can_be_meant(code: str) -> None:
-    for clean, row in made(bundled(), code)[0]:
+    found = zip(bundled().samples, bundled().rows(code), strict=True)
+    for clean, row in ((clean, row) for clean, row in found if isinstance(row, Sample)):
         new = [tool for tool in row.tools if all(tool is not mine for mine in clean.tools)]
         assert len(new) == int(code.removeprefix("flood_"))
         assert len({tool.name for tool in row.tools}) == len({t.name for t in clean.tools}) + len(new)
@@ -107,7 +57,7 @@ def test_nothing_that_enters_can_be_meant(code: str) -> None:
             assert all(overlap(name_words(tool.name), name_words(call.name)) < OVERLAP for call in calls)
 
 
-def test_no_tool_that_would_serve_as_well_enters_and_the_audit_names_one_that_does() -> None:
+def test_no_tool_that_would_serve_as_well_enters_and_one_that_does_is_named() -> None:
     """By its description against the request's words, and against the gold tool's."""
     flood = REGISTRY["flood_1"]
     about_gold = Tool("tavern_desk", "Books a table at a tavern, by its place and seats.", {})
@@ -122,12 +72,10 @@ def test_no_tool_that_would_serve_as_well_enters_and_the_audit_names_one_that_do
         "paint_fence", "Paints the fence of a garden.", {"properties": {"colour": {}}, "required": ["colour"]}
     )
     row = flood.perturb(sample, random.Random(0), pool_of(apart))
-    audit = INVARIANTS["no_new_tool_is_described_as_a_gold_one"].verdict
-    assert audit(row, sample) == ""
+    assert flood.check(sample, row) == []
     planted = tuple(about_gold if tool == apart else tool for tool in row.tools)
-    assert "is described as an accepted tool" in str(
-        audit(msgspec.structs.replace(row, tools=planted), sample)
-    )
+    said = "a new tool is named like an accepted one, or a golden call fits it"
+    assert said in flood.check(sample, msgspec.structs.replace(row, tools=planted))
 
 
 @pytest.mark.parametrize(
@@ -252,6 +200,7 @@ def test_a_number_may_be_written_as_the_request_writes_it() -> None:
         ("integer", "", {}, "no_parameter_to_shift"),
         ("array", [{"a": 1}], {}, "no_lossless_form"),
         ("array", ["a, b"], {}, "no_lossless_form"),
+        ("array", ["a", True], {}, "no_lossless_form"),
         ("array", [], {}, "no_lossless_form"),
         ("array", "[1, ", {}, "no_lossless_form"),
         ("number", 1e-9, {}, "no_lossless_form"),

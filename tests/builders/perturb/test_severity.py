@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, gold_texts
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation
 from robustbench_tc.builders.perturb.query import query_text
@@ -16,7 +15,6 @@ from robustbench_tc.builders.perturb.severity_typos import NEIGHBOURS, Typos, _m
 from robustbench_tc.schema import Call, Message, Sample
 
 from . import cases
-from .planted import spoil
 from .strategies import samples
 
 TYPOS = {"typos_1": 1, "typos_2": 3, "typos_3": 8}
@@ -120,32 +118,20 @@ def test_a_check_names_what_may_not_be_mistyped() -> None:
     assert wrong(clean.replace(" 2 ", " 3 "))
 
 
-def test_no_slip_changes_what_is_asked_and_the_audit_names_one_that_does() -> None:
+def test_no_slip_changes_what_is_asked_and_one_that_does_is_named() -> None:
     table = cases.CLEAN["table"]
     siblings = (*table.tools, msgspec.structs.replace(table.tools[1], name="reserve_window"))
     gold = ((Call("reserve_quiet", table.golden_answers[0][0].parameters),),)
     tools = (msgspec.structs.replace(siblings[1], name="reserve_quiet"), *siblings[2:])
     text = "Please do not reserve seven tables, just a quiet table, and never near the window."
     sample = msgspec.structs.replace(asked(LETTER, text), tools=tools, golden_answers=gold, gold_tool_index=0)
-    audit = INVARIANTS["words_that_decide_are_typed_right"].verdict
     for seed in range(40):
         typed = str(row_of("typos_2", sample, seed).changes[0].after)
         assert {"not", "seven", "quiet", "never"} <= set(re.findall(r"[a-z]+", typed))
-        assert audit(row_of("typos_2", sample, seed), sample) == ""
     row = row_of("typos_1", sample, 0)
     for word in ("not", "seven", "quiet", "never"):
-        change = msgspec.structs.replace(row.changes[0], before=text, after=text.replace(word, word[:-1]))
-        assert word in str(audit(msgspec.structs.replace(row, changes=(change,)), sample))
-
-
-def test_the_second_defect_doubles_the_last_letter_of_a_word_more() -> None:
-    row = row_of("typos_1", LETTER, 0)
-    made, defect = (
-        set(re.findall(r"[A-Za-z]+", str(one.changes[0].after)))
-        for one in (row, spoil("typos_1", LETTER, row, 1))
-    )
-    (doubled,), (word,) = defect - made, made - defect
-    assert doubled == word + word[-1]
+        slipped = asked(row, text.replace(word, word[:-1]))
+        assert f"{word!r} may not be mistyped" in REGISTRY["typos_1"].check(sample, slipped)
 
 
 def test_the_factor_is_the_same_in_every_row(subtests: pytest.Subtests) -> None:

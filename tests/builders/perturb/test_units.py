@@ -12,7 +12,6 @@ from robustbench_tc.builders.perturb.offers import abbreviate
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import get
 
-from ...known import INJECTED_ERRORS
 from . import cases
 from .planted import spoil
 from .strategies import rewritten, samples
@@ -123,35 +122,12 @@ def a_swap_is_seen(code: str, sample: Sample) -> None:
     assert REGISTRY[code].check(sample, msgspec.structs.replace(row, tools=tuple(tools)))
 
 
-@settings(max_examples=20)
-@given(sample=samples())
-def test_a_transition_row_is_its_clean_row_and_the_protocols_text(sample: Sample) -> None:
-    for code in INJECTED_ERRORS:
-        row = row_of(sample, code)
-        assert row is not None
-        assert (row.messages, row.tools, row.golden_answers) == (
-            sample.messages,
-            sample.tools,
-            sample.golden_answers,
-        )
-        assert row.injected_error == INJECTED_ERRORS[code]
-
-
 @given(sample=samples(sources=("tooleyes",)))
 def test_a_source_without_a_single_gold_tool_takes_no_type_that_needs_one(sample: Sample) -> None:
     for code in CODES:
         if code.startswith(("same_name", "CD", "TD")):
             with pytest.raises(NotApplicable, match="no_single_gold_tool"):
                 REGISTRY[code].perturb(sample, random.Random(0), context_for(sample, code))
-
-
-@given(sample=samples(), seed=st.integers(0, 99))
-def test_same_name_types_keep_the_gold_schema_and_the_order_of_the_others(sample: Sample, seed: int) -> None:
-    for code in ("same_name_A", "same_name_B", "same_name_C", "same_name_D", "same_name_E"):
-        row = row_of(sample, code, seed)
-        if row is not None:
-            kept = [tool for tool in row.tools if tool in sample.tools]
-            assert [t for t in kept if t in sample.tools][: len(sample.tools)] == list(sample.tools)
 
 
 @pytest.mark.parametrize("code", ["CD_unit", "TD_unit"])

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from robustbench_tc.builders import answerable, sources
-from robustbench_tc.builders.answerable import KINDS, Finding
+from robustbench_tc.builders.answerable import KINDS, Finding, Verdict
 from robustbench_tc.builders.answerable.reading import MEANING
 from robustbench_tc.builders.build import judged
 from robustbench_tc.schema import ANY, GOLD_NOT_STATED, OMIT, Call, Json, Message, Sample, Tool
@@ -217,13 +217,17 @@ def test_the_flag_belongs_to_the_rows_own_gold() -> None:
     assert not missing((Call("act", {"what": ["Fly"]}),))
 
 
-def test_a_reason_quotes_no_golden_value(full: sources.Pool) -> None:
+@pytest.fixture(scope="module")
+def audited(full: sources.Pool) -> list[tuple[Sample, Verdict]]:
+    return [(sample, answerable.audit(sample)) for sample in full.samples]
+
+
+def test_a_reason_quotes_no_golden_value(audited: list[tuple[Sample, Verdict]]) -> None:
     """Some are credentials, and known issues are published."""
-    for sample in full.samples:
-        missing = answerable.audit(sample).missing
+    for sample, (golds, missing) in audited:
         if missing is None:
             continue
-        lacking = (gold for gold in answerable.golds(sample) if gold.finding.kind == "nowhere")
+        lacking = (gold for gold in golds if gold.finding.kind == "nowhere")
         texts = {str(value) for gold in lacking for value in gold.accepted if len(str(value)) > 3}
         assert not any(f" {text} " in f" {missing.rpartition(': ')[2]} " for text in texts), sample.clean_id
 
@@ -254,12 +258,13 @@ def page(name: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", ["paper", "full"])
-def test_the_classes_of_the_pools_are_as_the_page_says(name: str, request: pytest.FixtureRequest) -> None:
-    pool: sources.Pool = request.getfixturevalue(name)
+def test_the_classes_of_the_pools_are_as_the_page_says(
+    name: str, paper: sources.Pool, audited: list[tuple[Sample, Verdict]]
+) -> None:
     (_, *names, _), *rows = page(name)
-    found = Counter[tuple[str, str]](
-        (s.source, g.finding.kind) for s in pool.samples for g in answerable.golds(s)
-    )
+    ids = {sample.clean_id for sample in paper.samples}
+    counted = [(s, one) for s, one in audited if name == "full" or s.clean_id in ids]
+    found = Counter[tuple[str, str]]((s.source, g.finding.kind) for s, one in counted for g in one.golds)
     assert [line[0] for line in rows] == [*KINDS, "values"]
     assert {source for source, _ in found} == set(names)
     for kind, *cells in rows:

@@ -164,12 +164,6 @@ def test_no_server_is_one_line(tmp_path: Path) -> None:
     refuses("must begin with http:// or https://", fetch, tmp_path, base_url="file:///etc", pinned=pinned())
 
 
-def test_a_folder_that_cannot_be_written_is_named(server: RawFiles, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("a file where a folder is needed")
-    with pytest.raises(NotADirectoryError):
-        run(server, tmp_path / "file" / "sources")
-
-
 def test_a_folder_of_something_else_is_refused(server: RawFiles, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     refuses("holds other files and none of upstream's", run, server, tmp_path)

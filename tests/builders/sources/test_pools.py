@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.builders import sources
-from robustbench_tc.builders.perturb.base import normalise_text
 from robustbench_tc.builders.sources import toolalpaca
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Json, Sample, columns, dumps, record
 
@@ -201,34 +200,6 @@ def test_rows_survive_the_columns(full: sources.Pool) -> None:
     names = list(data)
     rows = [dict(zip(names, values, strict=True)) for values in zip(*data.values(), strict=True)]
     assert [record(row, Sample) for row in rows] == list(full.samples)
-
-
-def test_every_description_of_the_199_has_a_recorded_answer(paper: sources.Pool, shared: Path) -> None:
-    recorded = set()
-    for line in (shared / "recorded" / "generations.jsonl").read_text().splitlines():
-        row = json.loads(line)
-        if "tool" in row:
-            recorded.add((row["kind"], row["tool"], row.get("parameter"), normalise_text(row["input"])))
-
-    wanted = set()
-
-    def walk(tool: str, schema: Json) -> None:
-        for name, inner in schema.get("properties", {}).items():
-            if normalise_text(inner.get("description", "")):
-                text = normalise_text(inner["description"])
-                wanted.add(("paraphrase_parameter_description", tool, name, text))
-            walk(tool, inner)
-            walk(tool, inner.get("items", {}))
-
-    for sample in paper.samples:
-        for tool in sample.tools:
-            text = normalise_text(tool.description)
-            if text:
-                wanted.add(("paraphrase_tool_description", tool.name, None, text))
-            if tool.name not in CONTROL_TOOLS:
-                wanted.add(("redundant", tool.name, None, text))
-            walk(tool.name, tool.parameters)
-    assert wanted == recorded
 
 
 # --- Samples of the whole pools that repeat another one leave with their reason; the paper's stay

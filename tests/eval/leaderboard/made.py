@@ -3,6 +3,7 @@
 import shutil
 from contextlib import nullcontext
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,11 @@ def entry(
     number: int, n: int = 100, *, samples: int = 40, fingerprint: str = "f" * 32, **fields: Any
 ) -> Entry:
     """One of them; `fields` of the entry are put in place of the made-up ones."""
+    return msgspec.structs.replace(_entry(number, n, samples, fingerprint), **fields)
+
+
+@cache
+def _entry(number: int, n: int, samples: int, fingerprint: str) -> Entry:
     draw = np.random.default_rng(number)
     skill = 0.2 + 0.6 * number / max(n, 2)
     right = draw.random((len(checker.CONDITIONS), samples)) < skill
@@ -122,7 +128,7 @@ def entry(
     org, model = f"lab{number % 17}", f"Model-{number}-{1 + number % 70}B"
     day = date(2026, 1, 1) + timedelta(days=number % 300)
     counts = {code: (int(right[at].sum()), samples) for at, code in enumerate(checker.CONDITIONS)}
-    made = Entry(
+    return Entry(
         kind="core",
         run=f"{org}/{model}/{day:%Y%m%d}-{number:012x}",
         submission=Submission(
@@ -147,7 +153,6 @@ def entry(
         commit=f"{number:040x}",
         core=figures(counts, right, number),
     )
-    return msgspec.structs.replace(made, **fields)
 
 
 def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figures:

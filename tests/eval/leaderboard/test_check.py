@@ -203,12 +203,6 @@ def test_watch_goes_on_after_an_error(three: Local, tmp_path: Path, monkeypatch:
     assert "has no status.yaml" in said[0] and said[-1] == "1 entries, 1 new"
 
 
-def test_a_folder_has_no_pull_requests_and_no_repository_no_runs(three: Local, tmp_path: Path) -> None:
-    refuses("is a folder, and has no pull requests", three.check, pr=1)
-    refuses("is a results repository already", submit.init, str(three.folder), "x/y")
-    refuses(r"has no status\.yaml", check.Checker(str(tmp_path)).check)
-
-
 def test_a_dataset_folder_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("made").mkdir()

@@ -89,36 +89,23 @@ def test_a_scripted_agent_is_told_in_live_runs(live_release: Path, data: Dataset
         assert [flag.of for flag in entry.flags] == ([] if agent is None else [agent])
 
 
-def with_replies(number: int, replies: bytes) -> Entry:
-    entry = made.entry(number)
-    assert entry.core is not None
-    return msgspec.structs.replace(entry, core=msgspec.structs.replace(entry.core, replies=replies))
-
-
 @pytest.mark.parametrize("changed", [0, 20, 40])
 def test_whoever_says_the_same_later_is_a_copy(changed: int) -> None:
-    first = made.entry(3)
-    assert first.core is not None
+    first, later = made.entry(3), made.entry(5)
+    assert first.core is not None and later.core is not None
     replies = bytearray(first.core.replies)
     for at in range(0, 2 * changed, 2):
         replies[at] ^= 1
-    later, own = with_replies(5, bytes(replies)), made.entry(4)
-    found = flags.copies([later, own, first])
+    core = msgspec.structs.replace(later.core, replies=bytes(replies))
+    later = msgspec.structs.replace(later, core=core)
+    found = flags.copies([later, made.entry(4), first])
     if changed > (1 - flags.SAME_REPLIES) * flags.SKETCHED:
         assert found == {}
     else:
         share = 1 - changed / flags.SKETCHED
         assert found == {later.run: Flag(code="copy", value=share, n=flags.SKETCHED, of=first.run)}
-
-
-def test_no_run_takes_a_rank_from_one_that_is_trusted() -> None:
-    early, trusted = made.entry(3), with_replies(5, made.entry(3).core.replies)  # type: ignore[union-attr]
-    assert flags.copies([early, trusted], {trusted.run}) == {}
-    late = with_replies(6, early.core.replies)  # type: ignore[union-attr]
-    assert set(flags.copies([early, trusted, late], {trusted.run})) == {late.run}
-    assert flags.copies([early, trusted, late], {trusted.run, late.run})[late.run].of == trusted.run
-    other = msgspec.structs.replace(late, fingerprint="0" * 32)
-    assert flags.copies([early, other, msgspec.structs.replace(early, run="a/b/c", core=None)]) == {}
+    other = msgspec.structs.replace(later, fingerprint="0" * 32)
+    assert flags.copies([first, other, msgspec.structs.replace(first, run="a/b/c", core=None)]) == {}
 
 
 # --- what becomes public ------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from robustbench_tc.result_faults import UNMADE
+from robustbench_tc.schema.running import UNMADE
 
 from .conftest import Desk
 from .test_door import plan, text

@@ -109,22 +109,6 @@ def test_validation_goes_by_component(folder: Path) -> None:
     assert [line["step"] for line in map(json.loads, (folder / "validated" / "curve.jsonl").open())] == [1, 2]
 
 
-def test_sampling_follows_validation_and_is_kept(folder: Path) -> None:
-    """The toy's two validation rows under a type are answered wrongly: their types are drawn more often."""
-    line = words(folder, "adaptive", "--validate-every", "1", "--sampling", "adaptive", steps=2)
-    done = run(line)
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = [json.loads(text) for text in (folder / "adaptive" / "validation.jsonl").open()]
-    shares = {name: value for name, value in lines[-1].items() if name.startswith("sampling/")}
-    assert len(shares) >= 2 and sum(shares.values()) == pytest.approx(1)
-    state = json.loads((folder / "adaptive" / "checkpoint-2" / "sampling.json").read_text())
-    assert state["weights"] and state["place"][1] > 0
-    again = run(line)
-    assert again.returncode == 0 and "going on from" in again.stderr
-    alone = run(words(folder, "alone", "--sampling", "adaptive", steps=2))
-    assert alone.returncode == 1 and "follows the validations" in alone.stderr
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -39,7 +39,7 @@ class Message(msgspec.Struct, frozen=True):
     call_id: str = ""
     """Of a tool's message: which call it answers. Empty where the log does not say."""
     left_out: tuple[str, ...] = ()
-    """Kinds of parts that are not text: `image`, `audio`, `video`, `file`."""
+    """Kinds of parts that are not text: `image`, `audio`, `video`, `file`, `hosted`."""
 
     def then(self, more: "Message") -> tuple["Message"]:
         """This and what the same one said at once, as one message."""
@@ -92,6 +92,8 @@ _GEMINI = {
     **dict.fromkeys(("functionCall", "function_call"), "call"),
     **dict.fromkeys(("functionResponse", "function_response"), "result"),
     **dict.fromkeys(("inlineData", "inline_data", "fileData", "file_data"), "file"),
+    **dict.fromkeys(("executableCode", "executable_code"), "hosted"),
+    **dict.fromkeys(("codeExecutionResult", "code_execution_result"), "hosted"),
 }
 """What a part is, by the key that holds it."""
 _TYPES = {
@@ -99,14 +101,16 @@ _TYPES = {
     **dict.fromkeys(("tool_use", "tool_call", "function_call", "custom_tool_call"), "call"),
     **dict.fromkeys(("tool_result", "tool_call_response"), "result"),
     **dict.fromkeys(("function_call_output", "custom_tool_call_output"), "result"),
-    **dict.fromkeys(("reasoning", "thinking", "redacted_thinking"), "thought"),
+    **dict.fromkeys(("reasoning", "thinking", "redacted_thinking", "mcp_list_tools"), "thought"),
     **dict.fromkeys(("image", "image_url", "input_image"), "image"),
     **dict.fromkeys(("audio", "input_audio"), "audio"),
     "video": "video",
     **dict.fromkeys(("file", "input_file", "document", "blob", "file_data", "uri"), "file"),
 }
 """What a part, or an item of Responses, is, by its `type`."""
-_OTHER = ("image", "audio", "video", "file")
+_HOSTED = re.compile("_(tool_use|tool_result|call|call_output)$")
+"""What is left of types so called: runs of a provider's own tools, as `web_search_call`."""
+_OTHER = ("image", "audio", "video", "file", "hosted")
 _SAID = ("message", "reasoning", "function_call", "custom_tool_call")
 """Items of which a model says several at once."""
 
@@ -165,10 +169,10 @@ def read_entry(entry: Json) -> list[Message]:
     body = _unwrapped(entry)
     given = first_of(body, "content", "parts", "contents", "value")
     word = body.get("role", body.get("from"))
-    item = _TYPES.get(str(body.get("type"))) if word is None else None
+    item = _kind(body.get("type")) if word is None else ""
     if item == "thought":
         return []
-    if item is not None:
+    if item:
         given, word = [body], "tool" if item == "result" else "assistant"
     elif word is None:
         word = body.get("type", "user" if "parts" in body else None)
@@ -197,7 +201,8 @@ def read_entry(entry: Json) -> list[Message]:
             raise Unreadable("a part of 'content' is of a kind that is not read")
     if role == "assistant":
         calls = _calls(body) or calls
-        texts = texts or [text for text in [body.get("refusal")] if isinstance(text, str)]
+        spoken = (body.get("refusal"), first_of(body.get("audio"), "transcript"))
+        texts = texts or [text for text in spoken if isinstance(text, str)]
     elif calls:
         raise Unreadable("a call that is not the assistant's")
     if texts or calls or left_out or not answers:
@@ -228,15 +233,21 @@ def _listed(given: Json) -> list[Json]:
     return given
 
 
+def _kind(word: Json) -> str:
+    """What a `type` means, in our words; empty for one that is not known."""
+    return _TYPES.get(str(word)) or ("hosted" if _HOSTED.search(str(word)) else "")
+
+
 def _part(part: Json) -> tuple[str, Any]:
     """What a part is, in our words, and its body."""
-    part = first_of(part, "message_content") or part
     if not isinstance(part, dict):
         return "", part
+    inner = part.get("message_content")  # OpenInference's; a call stands beside it
+    part = part | inner if isinstance(inner, dict) else part
     if part.get("modality") in _OTHER:
         return str(part["modality"]), part
     if (kind := part.get("type")) is not None or part.get("thought") is True:
-        return ("thought" if kind is None else _TYPES.get(str(kind), "")), part
+        return ("thought" if kind is None else _kind(kind)), part
     key = next((key for key in part if key in _GEMINI and part[key] is not None), "")
     return _GEMINI.get(key, ""), part if key == "text" else part.get(key)
 
@@ -250,6 +261,8 @@ def _is_parts(given: Json) -> bool:
 def _answer(body: Json, given: Json) -> Message:
     """What a tool answered."""
     text, left_out = answer_text(given)
+    if not text and isinstance(failed := first_of(first_of(body, "error"), "message"), str):
+        text = failed
     return Message(
         "tool", text, (), name(first_of(body, "tool_call_id", "tool_use_id", "call_id", "id")), left_out
     )
@@ -269,9 +282,10 @@ def _calls(body: dict[str, Any]) -> list[LoggedCall]:
     """The calls of a message that lists them beside its content."""
     found: list[Json] = []
     for key in ("tool_calls", "invalid_tool_calls"):
-        if not isinstance(body.get(key), list | None):
+        listed = opened(body.get(key))
+        if not isinstance(listed, list | None):
             raise Unreadable(f"'{key}' is not a list")
-        found += body.get(key) or []
+        found += listed or []
     old = first_of(body, "function_call")
     return list(map(read_call, found if old is None else [*found, old]))
 
@@ -281,7 +295,7 @@ def read_call(given: Json) -> LoggedCall:
     given = first_of(given, "tool_call") or given
     if not isinstance(given, dict):
         raise Unreadable("a tool call is not an object")
-    inner = given.get("function")
+    inner = first_of(given, "function", "custom")
     body = inner if isinstance(inner, dict) else given
     called = inner if isinstance(inner, str) and "arguments" in given else body.get("name")
     if not isinstance(called, str) or not called.strip():
@@ -331,6 +345,8 @@ def replied(reply: Json) -> list[Json]:
     """The entries of a reply: of several choices the first."""
     reply = opened(reply)
     if isinstance(reply, str):
+        if re.match("(data|event): ?", reply):
+            raise Unreadable("the reply is a stream: log what the SDK made of it")
         return [{"role": "assistant", "content": reply}]
     if isinstance(reply, dict):
         inner = first_of(reply, "choices", "candidates", "generations", "messages", "output", "message")
@@ -370,7 +386,14 @@ def offered(given: Json) -> list[Json] | None:
     return found
 
 
+def defined(entry: Json) -> Json:
+    """The tool that an entry defines: Langfuse lists those of LangChain among messages. None for others."""
+    content = first_of(entry, "content") if first_of(entry, "role") == "tool" else None
+    return content if isinstance(first_of(content, "function", "input_schema"), dict) else None
+
+
 def _lowered(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema with Gemini's `OBJECT` and `STRING` as JSON Schema writes them."""
-    kind = schema.get("type")
+    """A schema with Gemini's `OBJECT` and `STRING` as JSON Schema has them, and without its SDK's nulls."""
+    kind, data = schema.get("type"), ("default", "const", "example")
+    schema = {key: value for key, value in schema.items() if value is not None or key in data}
     return schema | {"type": kind.lower()} if isinstance(kind, str) and kind.isupper() else schema

@@ -69,7 +69,7 @@ def steps_of(value: Json) -> Iterator[Step | Unreadable | str]:
 def _chat(record: Record) -> Step:
     """Messages, or items of Responses, with or without a reply beside them."""
     reply = first_of(record, "response", "output", "completion")
-    if reply is None and record.keys() & {"choices", "candidates"}:
+    if reply is None and record.keys() & {"choices", "candidates", "stop_reason"}:
         reply = record
     return exchange(record, reply, "whole" if reply is None else "model", id=name(record.get("id")))
 
@@ -97,16 +97,20 @@ def _batch_reply(record: Record) -> Step:
 
 
 def _claude_code(record: Record) -> Step | None:
-    if record.get("type") not in ("user", "assistant") or record.get("isMeta") is True:
+    ours = record.get("isMeta") or record.get("isApiErrorMessage")
+    if record.get("type") not in ("user", "assistant") or ours is True:
         return None
     group = name(record.get("sessionId"))
     if record.get("isSidechain") is True:
         group += f" {name(record.get('agentId')) or 'side chain'}"
-    return Step(kind="part", messages=read_messages([record.get("message")]), group=group)
+    message = record.get("message")
+    return Step(
+        kind="part", messages=read_messages([message]), group=group, said=name(first_of(message, "id"))
+    )
 
 
 _TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-_TAG = re.compile(r"</?tool_response>")
+_RESULT = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 
 
 def _sharegpt(record: Record) -> Step:
@@ -115,11 +119,15 @@ def _sharegpt(record: Record) -> Step:
     for turn in each(opened(record["conversations"])):
         value, role = first_of(turn, "value", "content"), first_of(turn, "from", "role")
         if isinstance(value, str):
+            entries += [{"role": role, "content": one.strip()} for one in _RESULT.findall(value)]
             called = [value] if role == "function_call" else _TAGGED.findall(value)
             calls = [opened(one.strip()) for one in called]
-            text = "" if role == "function_call" else _TAG.sub("", _TAGGED.sub("", value)).strip()
-            turn = {"role": "assistant" if calls else role, "content": text}
-            turn["tool_calls"] = calls[0] if len(calls) == 1 and isinstance(calls[0], list) else calls
+            text = "" if role == "function_call" else _RESULT.sub("", _TAGGED.sub("", value)).strip()
+            turn = {**turn, "role": "assistant" if calls else role, "content": text}
+            if calls:
+                turn["tool_calls"] = calls[0] if len(calls) == 1 and isinstance(calls[0], list) else calls
+            elif not text and entries and "<tool_response>" in value:
+                continue
         entries.append(turn)
     request = {**record, "messages": entries}
     return exchange(request, None, "whole", id=name(record.get("id")))

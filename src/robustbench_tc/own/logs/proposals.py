@@ -69,7 +69,7 @@ class Proposals:
         roles = [message.role for message in found.messages]
         batches = [at for at, message in enumerate(found.messages) if message.calls]
         if any(message.left_out for message in found.messages):
-            self.left["holds images, sounds or files"] += 1
+            self.left["holds images, sounds, files or runs of a provider's own tools"] += 1
         elif batches:
             for at in batches:
                 if "user" in roles[:at]:

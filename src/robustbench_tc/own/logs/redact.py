@@ -12,6 +12,20 @@ from typing import Any
 
 from robustbench_tc.schema import Json
 
+PERSONAL = {
+    "email": re.compile(
+        r"[^\W_][\w.+'-]{0,63}(?:@|%40|\\u0040|&#64;)(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}"
+    ),
+    "phone": re.compile(
+        r"(?<![\w.+\-/])(?:\+\d{1,3}[\s.\-]?(?:\(\d{1,4}\)[\s.\-]?)?(?:\d{1,5}[\s.\-]?){2,5}\d{2,4}"
+        r"|(?:1[\s.\-])?(?:\(\d{3}\)\s?|\d{3}[\s.\-])\d{3}[\s.\-]\d{4})(?![\w\-/]|\.\d)"
+    ),
+    "iban": re.compile(
+        r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])"
+    ),
+    "card": re.compile(r"(?<![\w.+-])[2-6](?:[ -]?[0-9]){12,18}(?![\w-]|\.[0-9])"),
+}
+"""What looks like data of a person, as it is usually written: `is_one` says whether it is. For audits too."""
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
@@ -31,12 +45,9 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|ya29\.[A-Za-z0-9_-]{20,400}|npm_[A-Za-z0-9]{20,60}|SG\.[A-Za-z0-9_.-]{20,100}"
             r"|eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{4,8000}(?:\.[A-Za-z0-9_-]{0,4000})?)",
         ),
-        (
-            "email",
-            r"([^\W_][\w.+'-]{0,63}(?:@|%40|\\u0040|&#64;)(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24})",
-        ),
+        ("email", PERSONAL["email"].pattern),
         ("iban", r"(?i)(?<![A-Za-z0-9])([A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30})(?![A-Za-z0-9])"),
-        ("card", r"(?<![\w.+-])([2-6](?:[ -]?[0-9]){12,18})(?![\w-]|\.[0-9])"),
+        ("card", PERSONAL["card"].pattern),
         (
             "phone",
             r"(?<![\w+.])((?:\+|00) ?\(?[1-9][0-9]{0,14}\)?(?: ?\(0\) ?[0-9]*)?(?:[ ()./-]{1,3}[0-9]+)?"
@@ -50,9 +61,10 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"(?i)\b(?:phone|telephone|tel|mobile|cell|fax|whatsapp)\b[^0-9+\n]{0,24}"
             r"([+(]?[0-9]+(?:[ ()./-]{1,3}[0-9]{2,})*)",
         ),
+        ("phone", PERSONAL["phone"].pattern),
     )
 )
-"""What is found, in this order; group 1 is the value."""
+"""What is found, in this order; group 1, where there is one, is the value."""
 _NAMES = {
     "phone": re.compile(r"(?i)(?:phone|mobile|cell|fax|whatsapp|(?:^|_)tel)(?:[_ -]?(?:number|no))?$"),
     "key": re.compile(

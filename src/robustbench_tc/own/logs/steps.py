@@ -16,7 +16,7 @@ import msgspec
 from robustbench_tc.own.files import Unreadable
 from robustbench_tc.schema import Json
 
-from .chat import Message, asked, first_of, offered, read_messages, replied
+from .chat import Message, asked, defined, first_of, offered, opened, read_messages, replied
 
 Kind: TypeAlias = Literal["whole", "model", "agent", "tool", "part", "reply"]
 
@@ -36,6 +36,8 @@ class Step(msgspec.Struct, kw_only=True):
     """Of the conversation."""
     start: str = ""
     """When it began, in an order of texts."""
+    said: str = ""
+    """Of a part: the id of the message that it belongs to, of which others may be."""
     begins: bool = False
     """Of a part: it goes on from none."""
     log: str = ""
@@ -48,13 +50,18 @@ def exchange(
     request: Json, reply: Json, kind: Kind = "model", tools: Json = None, system: Json = None, **where: Any
 ) -> Step:
     """A request and its reply as a step. Raises Unreadable."""
-    messages = read_messages(asked(request, system))
+    request = opened(request)
+    if isinstance(config := first_of(request, "config"), dict):  # as Gemini's SDK takes system and tools
+        request = config | request
+    entries = asked(request, system)
+    messages = read_messages([one for one in entries if defined(one) is None])
     answer = read_messages(replied(reply))
-    if answer[: len(messages)] != messages:  # an agent's answer may be the whole conversation
+    if not messages or messages[-1] not in answer:  # an agent's answer may be the whole conversation
         answer = messages + answer
     if not answer:
         raise Unreadable("no messages")
-    tools = tools or offered(first_of(request, "tools", "functions"))
+    stated = offered(first_of(request, "tools", "functions"))
+    tools = tools or stated or [one for one in map(defined, entries) if one is not None]
     return Step(kind=kind, messages=answer, tools=tools, **where)
 
 
@@ -84,18 +91,22 @@ def conversations(steps: Iterable[Step], left: Counter[str]) -> list[Step]:
 def _stitched(parts: list[Step], left: Counter[str]) -> Iterator[Step]:
     """Parts one after the other, as models' steps."""
     found: list[Step] = []
+    places: dict[str, int] = {}
     parts.sort(key=attrgetter("start"))
     for before, part in zip((None, *parts), parts, strict=False):
         if part.kind == "reply" and (before is None or before.kind == "reply"):
             left[ALONE] += 1
         elif part.begins or not found:
             found.append(part)
+            places = {part.said: 0}
         else:
-            *earlier, last = found[-1].messages
+            messages = list(found[-1].messages)
             first, *later = part.messages
-            # What a model says at once may be several records.
-            joined = last.then(first) if last.role == first.role == "assistant" else (last, first)
-            found[-1].messages = (*earlier, *joined, *later)
+            # What a model says at once may be several records, with results of its first calls between them.
+            at = len(messages) - (messages[-1].role == first.role == "assistant")
+            at = places.setdefault(part.said, at) if part.said else at
+            messages[at : at + 1] = messages[at].then(first) if at < len(messages) else [first]
+            found[-1].messages = (*messages, *later)
             found[-1].tools = found[-1].tools or part.tools
     for step in found:
         step.kind, step.group = "model", "" if step.id else step.group

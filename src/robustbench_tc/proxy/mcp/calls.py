@@ -13,14 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from robustbench_tc.result_faults import EFFECTS, RESULT_FAULTS, Fault
+from robustbench_tc.result_faults import EFFECTS, Fault
 from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema.running import RESULT_FAULTS
 from robustbench_tc.worlds.fit import error
 
 from ..journal import MCP, NONE, Called, Exchange, Replaced, Secrets
 from ..plan import Plan, Session
 from ..scenes import Scenes, clean_ids, inside
-from ..sessions import Sessions
+from ..sessions import Latest, Sessions
 from . import wire
 from .wire import Listing, Message, listed
 
@@ -40,8 +41,8 @@ class Memory:
         self._results = results
         self._writes = 0
         self._last: dict[str, dict[str, Json]] = {}
-        self._reads: dict[str, tuple[dict[str, Json] | None, int]] = {}
-        """Tool and arguments → the last result, and how many writes stood before it; the oldest first."""
+        self._reads: Latest[str, tuple[dict[str, Json] | None, int]] = Latest(MOST_RESULTS)
+        """Tool and arguments → the last result, and how many writes stood before it."""
 
     def keep(self, tool: str, arguments: Json, result: Json, *, reads: bool) -> None:
         """A result that the server gave."""
@@ -52,10 +53,7 @@ class Memory:
         self._last[tool] = kept
         if reads:
             key = json.dumps([tool, arguments or {}], sort_keys=True)
-            self._reads.pop(key, None)
             self._reads[key] = kept, self._writes
-            if len(self._reads) > MOST_RESULTS:
-                del self._reads[next(iter(self._reads))]
 
     def stale(self, tool: str, arguments: Json) -> dict[str, Json] | None:
         """What a read showed before the last write; None where it was not made then, or again since."""
@@ -187,7 +185,7 @@ class Calls:
             arguments = {} if arguments is None else arguments
             if not isinstance(name, str) or not isinstance(arguments, dict):
                 return pending  # is no call: the server says what is wrong with it
-            if (wrong := self._door.scenes.stray) is not None:
+            if (wrong := self._stray()) is not None:
                 return wire.failure(request["id"], wrong)
             if (result := self._called(pending, name, arguments)) is not None:
                 await asyncio.sleep(TOGETHER_S)
@@ -210,6 +208,7 @@ class Calls:
         del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
         self._door.scenes.listed(self._tools)
+        self._door.scenes.unlisted.discard(self._door.by)
         self._gone = self._plan.gone(self._run.own)
         tools = [one for one in tools if str(inside(one, "name")) not in self._gone]
         if not self._learned:
@@ -218,6 +217,13 @@ class Calls:
         self._listing = Listing(tools, scenes.untouched(self._session))
         if (plan.types or plan.defend) and self._run.number >= plan.types_after:
             self._listing = listed(tools, scenes, self._session, asked=asked)
+
+    def _stray(self) -> str | None:
+        """What of the plan is for tools that no server has, once all have been asked for theirs."""
+        scenes = self._door.scenes
+        if scenes.unlisted:
+            return None
+        return scenes.stray or (scenes.stray_type(self._session) if self._plan.types else None)
 
     async def tell(self, otherwise: Tell | None = None) -> None:
         """Says that the list of tools is another one, where it just became so: wherever the client listens,

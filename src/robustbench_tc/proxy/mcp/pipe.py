@@ -15,7 +15,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 
-def said(connection: http.client.HTTPConnection) -> None:
+def pass_on_input(connection: http.client.HTTPConnection) -> None:
     """Sends on what comes in, piece by piece, and that it has ended."""
     with suppress(OSError):  # of the other direction's connection: it says so
         while piece := os.read(0, 2**16):
@@ -33,7 +33,7 @@ def main(address: str) -> None:
         connection.putheader("Transfer-Encoding", "chunked")
         connection.putheader("X-RBTC-Token", os.environ.get("RBTC_TOKEN", ""))
         connection.endheaders()
-        threading.Thread(target=said, args=(connection,), daemon=True).start()
+        threading.Thread(target=pass_on_input, args=(connection,), daemon=True).start()
         reply = connection.getresponse()
         if reply.status != 200:
             sys.exit(f"rbtc: {reply.read(10_000).decode(errors='replace')}")

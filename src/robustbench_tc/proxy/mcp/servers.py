@@ -98,6 +98,7 @@ def endpoints(servers: Mapping[str, Server], door: Door, silence_s: float) -> li
     found: list[Endpoint] = []
     for name, server in servers.items():
         place, own = f"mcp/{quote(name, safe='')}", door._replace(by=name)
+        door.scenes.unlisted.add(name)
         if server.url is None:
             found.append(Piped(server, own, place))
         else:

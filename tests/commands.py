@@ -18,12 +18,10 @@ LIMIT_S = 120.0
 """How long anything here may take on a busy machine; nothing is measured by it."""
 
 
-def shell(
-    folder: Path, command: str, code: int = 0, *, around: Mapping[str, str] = os.environ, **more: str
-) -> str:
+def shell(folder: Path, command: str, code: int = 0, around: Mapping[str, str] = os.environ) -> str:
     """What a line of a page printed, run in a folder with this `rbtc`; it has to end with a code."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    env = {**around, **more, "PATH": path, "PYTHONPATH": str(ROOT / "src")}
+    env = {**around, "PATH": path, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=300
     )

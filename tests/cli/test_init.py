@@ -1,5 +1,6 @@
 """`rbtc init`, and bar 1: from it to a red gate in a minute."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -117,12 +118,15 @@ def test_the_actions_steps_do_what_the_workflow_of_the_example_asks(demo: Path) 
         for name, code in (("Evaluate", 0), ("Gate", exits)):
             asked = steps[name]["env"].items()
             more = {key: given[value.removeprefix("${{ inputs.").removesuffix(" }}")] for key, value in asked}
-            shell(demo, steps[name]["run"], code, **more, GITHUB_STEP_SUMMARY=str(demo / "summary.md"))
+            around = os.environ | more | {"GITHUB_STEP_SUMMARY": str(demo / "summary.md")}
+            shell(demo, steps[name]["run"], code, around)
     summary = (demo / "summary.md").read_text("utf-8")
     assert summary.index("inconclusive") < summary.index("failed") and "reward" in summary
     assert right(demo / "rbtc-run") == right(demo / "runs" / "mine")
-    both = {"DATASET": "bench", "CASES": "cases.yaml"} | dict.fromkeys(("CALLABLE", "COMMAND"), "")
-    shell(demo, steps["Evaluate"]["run"], 2, **both, MODEL="", BASE_URL="", LIMIT="")
+    both = {"DATASET": "bench", "CASES": "cases.yaml"} | dict.fromkeys(
+        ("CALLABLE", "COMMAND", "MODEL", "BASE_URL", "LIMIT"), ""
+    )
+    shell(demo, steps["Evaluate"]["run"], 2, os.environ | both)
 
 
 def test_an_agent_of_a_framework_comes_beside_the_plain_one(rbtc: Rbtc, tmp_path: Path) -> None:

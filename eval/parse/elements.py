@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Call, Json
 
-from .context import ParseContext, bare_name, end_of
+from .context import ParseContext, bare_name
 from .found import Finding, Found
 from .json_values import arguments_at, object_at, value_at
-from .typed import element_text, typed, unescaped
+from .typed import element_text, typed, types_of, unescaped
 
 _ATTRIBUTE = re.compile(
     r"""\s*+,?\s*+([^\W\d][\w:.-]{0,63})\s{0,16}=\s{0,16}(?:"([^"]*)"|'([^']*)'|(?=(\{))|([^\s"'/>{]+(?:/(?!>)[^\s"'/>{]*)*))"""
@@ -74,23 +74,36 @@ class Opening(NamedTuple):
     end: int
     closed: bool
     """`<f …/>`."""
+    braced: frozenset[str] = frozenset()
+    """Attributes whose value stands in braces instead of quotes."""
+    repeated: tuple[tuple[str, str], ...] = ()
+    """Attributes of a name that was there before: the tool's name first, then an argument of that name."""
 
 
 def opening_at(text: str, at: int, context: ParseContext) -> Opening | None:
     """The rest of an opening tag from behind its name; values in braces may hold anything balanced."""
     attributes: dict[str, str] = {}
+    braced: set[str] = set()
+    repeated: list[tuple[str, str]] = []
     while len(attributes) < _MAX_CHILDREN:
         end = _TAG_END.match(text, at)
         if end is not None:
-            return Opening(attributes, end.end(), bool(end[1]))
+            return Opening(attributes, end.end(), bool(end[1]), frozenset(braced), tuple(repeated))
         match = _ATTRIBUTE.match(text, at)
         if match is None or not context.spend(_UNITS):
             return None
-        closing = match.end() if match[4] is None else context.balanced(text, match.end())
-        if closing is None:
-            return None
-        attributes[match[1]] = match[2] or match[3] or match[5] or text[match.end() : closing]
-        at = closing
+        at = match.end()
+        if match[4] is not None:
+            closing = context.balanced(text, at)
+            if closing is None:
+                return None
+            attributes[match[1]] = text[at:closing]
+            braced.add(match[1])
+            at = closing
+        elif match[1] in attributes:
+            repeated.append((match[1], match[2] or match[3] or match[5] or ""))
+        else:
+            attributes[match[1]] = match[2] or match[3] or match[5] or ""
     return None
 
 
@@ -104,7 +117,7 @@ def named_by_attribute(
     if naming is None:
         return None
     name = bare_name(unescaped(opening.attributes[naming]))
-    rest = {key: value for key, value in opening.attributes.items() if key != naming}
+    rest = {key: value for key, value in opening.attributes.items() if key != naming} | dict(opening.repeated)
     invoked = tag.rpartition(":")[2].lower() == "invoke"
     holding = next((key for key in rest if key.lower() in _HOLDING), None)
     if holding is not None and holding not in context.schemas_of(name):
@@ -115,7 +128,7 @@ def named_by_attribute(
         return Found(start, end, (Finding(Call(name, found)),), "A3")
     schemas = context.schemas_of(name)
     given = {
-        key: typed(unescaped(value), schemas.get(key), context)
+        key: typed(_unbraced(value) if key in opening.braced else unescaped(value), schemas.get(key), context)
         for key, value in rest.items()
         if key in schemas or (opening.closed and key.lower() not in ("id", "type", "index", "string"))
     }
@@ -124,11 +137,26 @@ def named_by_attribute(
     body = read_body(text, opening.end, tag, name, context, entities=entities)
     if body is None:
         return None
+    if body.is_text and body.raw is not None:
+        if given:
+            body = body._replace(raw=None)
+        elif not context.may_name(name) or context.knows(tag):  # an unknown name, or a word, around a text
+            return None
     finding = Finding(Call(name, {**given, **body.parameters}), raw=body.raw)
     code = "X2" if invoked else ("A4" if naming.lower() == "tool" else "A5")
     if not invoked and (body.has_elements or (given and not body.parameters)):
         code = "X5"
     return Found(start, body.end, (finding,), code)
+
+
+def _unbraced(value: str) -> str:
+    """JSX: `days={3}`; an object keeps its own braces, one pair of them too."""
+    inner = value[1:-1].strip()
+    if inner[:1] in ("{", "[") or ":" not in inner:
+        return (
+            inner[1:-1] if inner[:1] in ("'", '"') and inner[-1:] == inner[:1] and len(inner) > 1 else inner
+        )
+    return value
 
 
 def _object_in(value: str, context: ParseContext) -> dict[str, Json] | None:
@@ -145,6 +173,7 @@ class Body(NamedTuple):
     end: int
     raw: str | None = None
     has_elements: bool = False
+    is_text: bool = False
     name: str | None = None
     """From an element that names the tool."""
 
@@ -153,7 +182,8 @@ def read_body(
     text: str, start: int, tag: str, name: str | None, context: ParseContext, *, entities: bool
 ) -> Body | None:
     """The arguments from behind the opening tag on. None where they were cut off."""
-    at = end_of(_SPACE, text, start)
+    gap = _SPACE.match(text, start)
+    at = gap.end() if gap else start
     if text.startswith("```", at):
         at = text.find("{", at) if 0 <= text.find("{", at) - at < 16 else at
     sign = text[at : at + 1]
@@ -162,12 +192,18 @@ def read_body(
         return None if read is None else Body(read[0], _behind(text, read[2], tag), read[1])
     if sign == "<":
         return read_children(text, at, tag, name, context, entities=entities)
-    return None if sign else Body({}, at)
+    closing = context.find(text, f"</{tag}>", at)
+    if closing < 0:
+        return Body({}, at) if not sign else None
+    content = text[at:closing].strip()
+    end = closing + len(tag) + 3
+    return Body({}, end, content[:4_096] or None, is_text=True)
 
 
 def _behind(text: str, at: int, tag: str) -> int:
     """The position behind the closing tag where only layout stands before it, else `at`."""
-    return end_of(re.compile(r"\s*+(?:```\s*+)?" + re.escape(f"</{tag}>")), text, at)
+    gap = re.compile(r"\s*+(?:```\s*+)?" + re.escape(f"</{tag}>")).match(text, at)
+    return gap.end() if gap else at
 
 
 def read_children(
@@ -180,7 +216,8 @@ def read_children(
     named: str | None = None
     closing = f"</{tag}>"
     while len(parameters) < _MAX_CHILDREN:
-        at = end_of(_SPACE, text, at)
+        gap = _SPACE.match(text, at)
+        at = gap.end() if gap else at
         if text.startswith(closing, at):
             return Body(parameters, at + len(closing), raw, has_elements=True, name=named)
         if empty := _EMPTY_CHILD.match(text, at):
@@ -230,7 +267,7 @@ def read_children(
             named = bare_name(content.strip())
             schemas = context.schemas_of(named)
         else:
-            parameters[key] = _child_value(content, attributes, schemas.get(key), context, entities=entities)
+            parameters[key] = _child_value(content, attributes, schemas.get(key), context, entities, depth)
     if not parameters and not named:
         return None
     return Body(parameters, at, raw, has_elements=True, name=named)
@@ -308,7 +345,7 @@ def _held(
 
 
 def _child_value(
-    content: str, attributes: str, schema: Json, context: ParseContext, *, entities: bool
+    content: str, attributes: str, schema: Json, context: ParseContext, entities: bool, depth: int
 ) -> Json:
     string = _STRING_ATTRIBUTE.search(attributes)
     if string is not None:  # DeepSeek says itself which values are texts
@@ -317,4 +354,37 @@ def _child_value(
         read = value_at(f"[{content.strip()}]", 0, context)
         listed = read[0] if read is not None else None
         return listed[0] if isinstance(listed, list) and len(listed) == 1 else typed(content, {}, context)
+    types = types_of(schema)
+    stripped = content.strip()
+    if stripped.startswith("<") and types & {"object", "array"} and depth < _MAX_DEPTH:
+        nested = _nested(stripped, schema, context, entities, depth)
+        if nested is not None:
+            return nested
     return typed(element_text(content, entities=entities), schema, context)
+
+
+def _nested(content: str, schema: Json, context: ParseContext, entities: bool, depth: int) -> Json:
+    """An object or a list written as elements."""
+    declared = schema.get("properties") if isinstance(schema, dict) else None
+    items = schema.get("items") if isinstance(schema, dict) else None
+    is_list = "array" in types_of(schema)
+    found: dict[str, Json] = {}
+    listed: list[Json] = []
+    at = 0
+    while at < len(content):
+        child = _CHILD.match(content, at)
+        if child is None or not context.spend(_UNITS):
+            return None
+        value = _value_at(content, child.end(), child["tag"], "\0", {}, context, open_ended=False)
+        if value is None:
+            return None
+        text, at = value
+        inner = (
+            items if is_list else (declared or {}).get(child["word"]) if isinstance(declared, dict) else None
+        )
+        read = _child_value(text, "", inner, context, entities, depth + 1)
+        listed.append(read)
+        found[child["word"]] = read
+        gap = _SPACE.match(content, at)
+        at = gap.end() if gap else at
+    return listed if is_list else found

@@ -6,10 +6,10 @@ where the next key or the closing brace begins. Numbers, booleans, lists and obj
 
 import re
 
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, Tool
 
 from . import lenient
-from .context import ParseContext
+from .context import MAX_DEPTH, ParseContext
 from .typed import typed
 
 _KEY = re.compile(r"""[\s,]*+(?:<escape>|<\|"\|>)?([^\W\d][\w.-]{0,127})(?:<escape>|<\|"\|>)?\s*+:\s*+""")
@@ -23,13 +23,22 @@ _MAX_UNQUOTED = 4_096
 def braces_at(text: str, start: int, name: str, context: ParseContext) -> tuple[dict[str, Json], int] | None:
     """The arguments in the braces that open at `start`, and the position behind. Where a text has no markers the
     schema says what it is."""
-    schemas = context.schemas_of(name)
+    return _members(text, start, context.schemas_of(name), context, 0)
+
+
+def _members(
+    text: str, start: int, schemas: dict[str, Json], context: ParseContext, depth: int
+) -> tuple[dict[str, Json], int] | None:
     found: dict[str, Json] = {}
     at = start + 1
     while (key := _KEY.match(text, at)) is not None and context.spend(_UNITS):
         at = key.end()
         if text[at : at + 1] in ("<", "{", "["):
             read = lenient.value(text, at, context)
+            if read is None and text[at] == "{" and depth < MAX_DEPTH:
+                inner = schemas.get(key[1])
+                schema = Tool("", "", inner if isinstance(inner, dict) else {})
+                read = _members(text, at, schema.properties, context, depth + 1)
             if read is None:
                 return None
             found[key[1]], at = read

@@ -5,9 +5,10 @@ import re
 
 from robustbench_tc.schema import Call, Json
 
-from .context import ParseContext, bare_name, end_of
+from .context import ParseContext, bare_name
 from .found import Finding, Found
 from .json_values import object_at
+from .python_calls import single
 from .typed import typed, types_of
 
 _NAME_LINE = re.compile(
@@ -23,6 +24,7 @@ _PAIR = re.compile(
     r"[ \t]{0,32}(?:[-*•][ \t]{0,4})?[`*\"']{0,3}([^\W\d][\w.-]{0,127})[`*\"']{0,3}["
     r" \t]{0,8}[:=：][`*]{0,3}[ \t]{0,8}([^\n]{0,4096})(?:\n|\Z)"
 )
+_ITEM = re.compile(r"[ \t]{0,32}[-*•][ \t]{1,4}([^\n]{1,1024})(?:\n|\Z)")
 _OBJECT = re.compile(r"\s{0,8}(?:`{1,3}(?:\w{1,10}(?=\s))?\s{0,8})?(?=\{)")
 _NOTHING = re.compile(
     r"(?i)\s{0,8}(?:none|null|n/a|\(none\)|\{\s*\}|-|empty|no arguments)?[.`]?[ \t]{0,8}(?=\n|\Z)"
@@ -63,7 +65,7 @@ def _arguments(
     text: str, position: int, name: str, context: ParseContext
 ) -> tuple[dict[str, Json], int, str] | None:
     label = _ARGUMENTS.match(text, position)
-    first = _PAIR.match(text, end_of(_LINE_END, text, position))
+    first = _PAIR.match(text, _behind_line(text, position))
     if label is None or (first is not None and first[1] in context.schemas_of(name)):
         return _lines(text, position, name, context)
     at = label.end()
@@ -72,6 +74,9 @@ def _arguments(
         return None if read is None else (*read, "T2")
     if lines := _lines(text, at, name, context):
         return lines
+    line = text[at : text.find("\n", at) if "\n" in text[at:] else len(text)].strip(" \t`")
+    if "=" in line and len(line) < 2_000 and (call := single(f"f({line})", context)) and call.parameters:
+        return call.parameters, at + len(line), "T4"
     if (nothing := _NOTHING.match(text, at)) and context.resolve(name) is not None:
         return {}, nothing.end(), "T2"
     return None
@@ -80,24 +85,40 @@ def _arguments(
 def _lines(
     text: str, position: int, name: str, context: ParseContext
 ) -> tuple[dict[str, Json], int, str] | None:
-    """T4: `key: value`, one parameter a line, some of them declared."""
+    """T4: `key: value`, one parameter a line, some of them declared; a list may follow its key, one item a line."""
     schemas = context.schemas_of(name)
-    at = end_of(_LINE_END, text, position)
+    at = _behind_line(text, position)
     found: dict[str, Json] = {}
     declared = 0
     while len(found) < _MAX_PAIRS and (pair := _PAIR.match(text, at)):
         key, value = pair[1], pair[2].strip().rstrip(",")
+        if value.startswith(":") and f"{key}:" in schemas:
+            key, value = f"{key}:", value[1:].strip()
         known = key in schemas
-        may_be_one = known or (schemas and _ARGUMENT.fullmatch(key))
-        if key in found or not value or not may_be_one or not context.spend(_UNITS):
+        if key in found or not context.spend(_UNITS) or not (known or (schemas and _ARGUMENT.fullmatch(key))):
             break
         declared += known
         at = pair.end()
+        if not value:
+            items: list[Json] = []
+            inner = schemas[key].get("items") if isinstance(schemas.get(key), dict) else None
+            while item := _ITEM.match(text, at):
+                if not context.spend(_UNITS):
+                    return None
+                items.append(typed(_unquoted(item[1].strip()), inner, context))
+                at = item.end()
+            found[key] = items if items else ""
+            continue
         types = types_of(schemas.get(key))
         found[key] = typed(
             _unquoted(value) if "string" in types or not types else value, schemas.get(key), context
         )
     return (found, at, "T4") if declared else None
+
+
+def _behind_line(text: str, position: int) -> int:
+    gap = _LINE_END.match(text, position)
+    return gap.end() if gap else position
 
 
 def _unquoted(value: str) -> str:

@@ -233,7 +233,7 @@ def _function_equals(text: str, start: int, at: int, tag: str, context: ParseCon
         return None
     name = match["name"]
     body = read_body(text, match.end(), tag, name, context, entities=False)
-    if body is None:
+    if body is None or (body.is_text and body.raw is not None and not context.may_name(name)):
         return None
     finding = Finding(Call(name, body.parameters), raw=body.raw)
     is_json = text[match.end() : match.end() + 16].lstrip().startswith(("{", "```"))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.hygiene import files, personal, prose, schemas, secrets
+from robustbench_tc.audits.hygiene import files, prose, schemas, secrets
 from robustbench_tc.audits.hygiene.language import not_in_language, other_language
 from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
 from robustbench_tc.audits.hygiene.lengths import PARAMETERS, out_of_proportion, tool_too_long
@@ -20,6 +20,7 @@ from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
 from robustbench_tc.audits.hygiene.texts import RULES, finds
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.eval.prompts.history import as_text
+from robustbench_tc.own.logs.redact import PERSONAL
 from robustbench_tc.schema import Call, Change, Message, Sample, Tool, record
 
 from ..builders.perturb import cases
@@ -142,7 +143,7 @@ def found(text: str) -> set[str]:
 
 
 def test_at_most_twenty_patterns_are_ours() -> None:
-    assert len(prose.PATTERNS) + len(secrets.TOKENS) + len(secrets.GUESSES) + len(personal.PERSONAL) <= 20
+    assert len(prose.PATTERNS) + len(secrets.TOKENS) + len(secrets.GUESSES) + len(PERSONAL) <= 20
 
 
 def test_every_rule_has_planted_texts() -> None:

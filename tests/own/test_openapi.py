@@ -165,7 +165,9 @@ def test_only_schemas_that_are_reached_go_along() -> None:
 
 def test_a_large_file_is_read_or_refused_in_a_line_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     at = "#/components/schemas/S"
-    schemas = {f"S{n}": {"properties": {"x": {"$ref": f"{at}{n + n % 2}"}}} for n in range(3_001)}
+    schemas: dict[str, Any] = {
+        f"S{n}": {"properties": {"x": {"$ref": f"{at}{n + n % 2}"}}} for n in range(3_001)
+    }
     schemas |= {"S": {"properties": {"all": [{"$ref": f"{at}{n}"} for n in range(2_000)]}}}
     needed = {f"/p{n}": {"post": body({"$ref": f"{at}{n}"})} for n in range(500)}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from robustbench_tc import api, seeding
 from robustbench_tc.builders.own.dataset import pool

@@ -177,10 +177,10 @@ EXTRAS_mutation    := audit sign report dev mutation
 	@touch $@
 
 .venv-verifiers/.done: TASKSETS := eval/adapters/verifiers
-.venv-verifiers/.done: eval/adapters/verifiers/requirements.txt eval/adapters/verifiers/pyproject.toml
+.venv-verifiers/.done: pyproject.toml eval/adapters/verifiers/requirements.txt eval/adapters/verifiers/pyproject.toml
 	$(call environment,.venv-verifiers)
 	$(call pip_install,.venv-verifiers) --require-hashes --no-deps --requirement $(TASKSETS)/requirements.txt
-	$(call pip_install,.venv-verifiers) --no-deps --no-build-isolation --editable $(TASKSETS)
+	$(call pip_install,.venv-verifiers) --no-deps --no-build-isolation --editable . --editable $(TASKSETS)
 	@touch $@
 
 $(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/frameworks

@@ -1,7 +1,7 @@
 """The process that has the rows, their worlds and the scorer.
 
-verifiers and robustbench-tc can share no environment. So the process runs the Python that has robustbench-tc,
-and answers each line of JSON with one (`robustbench_tc.eval.adapters.serve`).
+Worlds and scorer run beside the rollouts, in a process of the Python that has robustbench-tc: this one, or
+another environment's. It answers each line of JSON with one (`robustbench_tc.eval.adapters.serve`).
 """
 
 import asyncio

@@ -1,5 +1,6 @@
-"""Rows of RobustBench-TC as tasks of verifiers: `vf-eval rbtc-rows`. Nothing of robustbench_tc is imported.
+"""Rows of RobustBench-TC as tasks of verifiers: `vf-eval rbtc-rows`.
 
+The loader of verifiers 0.4 takes the classes of `__all__`; a function `load_environment` is not looked for.
 The harness asks the process that has the rows (`rbtc_process`) what to send, sends it to the model, and hands
 the reply back; so requests are those of `rbtc eval`, byte for byte: a row's own tools with their schemas,
 equal names included.
@@ -7,6 +8,7 @@ equal names included.
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,8 @@ SCORE = "robustbench_tc"
 class RowsConfig(vf.TasksetConfig):
     """Which rows: the options of `rbtc eval`, several names separated by commas."""
 
-    python: str = Field(default_factory=lambda: os.environ.get("RBTC_PYTHON", "python"))
-    """The Python that has robustbench-tc."""
+    python: str = Field(default_factory=lambda: os.environ.get("RBTC_PYTHON", sys.executable))
+    """The Python that has robustbench-tc: this one, unless said otherwise."""
     dataset: str = "robustbench-tc"
     """A release or a build, of static rows or a live one."""
     revision: str | None = None

@@ -88,7 +88,7 @@ def report(
     they are replayed without the model.
 
     Example: rbtc report runs/base runs/tuned --baseline base-model --out report
-    Example: rbtc report logs/*.eval --out report
+    Example: rbtc report logs/base.eval logs/tuned.eval --out report
 
     Raises UserError for a run that is not scored or lacks rows, and for a folder that holds anything but a
     report.

@@ -8,6 +8,7 @@ import os
 import re
 import time
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -61,18 +62,18 @@ class HttpTransport:
     async def send(self, body: dict[str, Json]) -> Completion:
         """The model's answer to one request. Raises LLMError."""
         import aiohttp
-        import httpx2
         import openai
 
+        http = _http_library()
         data = encode(body)
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._timeout_s):
                 # The raw bytes: no shape is taken on trust, and a web page is not mistaken for an answer.
-                reply = await self._http.post("/chat/completions", content=data, cast_to=httpx2.Response)
+                reply = await self._http.post("/chat/completions", content=data, cast_to=http.Response)
         except TimeoutError:
             raise LLMError("timeout", f"no reply within {self._timeout_s:g} s", retryable=True) from None
-        except (openai.APIConnectionError, aiohttp.ClientError, httpx2.HTTPError, OSError) as error:
+        except (openai.APIConnectionError, aiohttp.ClientError, http.HTTPError, OSError) as error:
             raise self._lost(error) from None
         except openai.APIStatusError as error:
             raise self._refusal(error, with_tools="tools" in body) from None
@@ -133,28 +134,32 @@ class HttpTransport:
 
     async def served_models(self) -> list[str]:
         """As `Transport.served_models`, from `/models`."""
-        import httpx2
-
-        reply = await self._http.get("/models", cast_to=httpx2.Response)
+        reply = await self._http.get("/models", cast_to=_http_library().Response)
         return [one_line(str(item["id"]), 100) for item in msgspec.json.decode(reply.content)["data"]]
+
+
+def _http_library() -> Any:
+    """What the installed `openai` is built on: httpx2, before its version 3 httpx with the same names."""
+    import openai
+
+    return import_module("httpx2" if int(openai.__version__.partition(".")[0]) >= 3 else "httpx")
 
 
 @cache
 def _certificates(file: str | None, folder: str | None) -> "ssl.SSLContext":
     """The trusted certificates, as these two variables say: to read them takes longer than a request."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
+    context: ssl.SSLContext = _http_library().create_ssl_context()
+    return context
 
 
 def _openai_client(endpoint: Endpoint) -> Any:
     """The `openai` client on its aiohttp transport. Retries are ours, so that they are counted."""
-    import httpx2
     from openai import AsyncOpenAI, DefaultAioHttpClient
 
+    http = _http_library()
     address = endpoint.resolved().address
     assert address is not None
-    timeout = httpx2.Timeout(None, connect=CONNECT_S)
+    timeout = http.Timeout(None, connect=CONNECT_S)
     try:
         return AsyncOpenAI(
             api_key=endpoint.api_key or "none",
@@ -170,5 +175,5 @@ def _openai_client(endpoint: Endpoint) -> Any:
                 verify=_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
             ),
         )
-    except httpx2.InvalidURL:
+    except http.InvalidURL:
         raise UserError(f"base URL {address.url!r}: nothing can be asked there") from None

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,9 +135,8 @@ def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Rec
 
 
 def verifiers(name: str, *words: object, place: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a program of verifiers in `place`."""
-    env = {"PYTHONPATH": str(VERIFIERS), "RBTC_PYTHON": sys.executable, "OPENAI_API_KEY": "none"}
-    return run("verifiers", name, *words, place=place, **env, HOME=str(place))
+    """Runs a program of verifiers' environment in `place`."""
+    return run("verifiers", name, *words, place=place, drop="RBTC", OPENAI_API_KEY="none", HOME=str(place))
 
 
 EVAL = ("--env.agent.runtime.type", "subprocess", "--no-push", "--no-rich", "--client.type", "eval")

@@ -1,10 +1,8 @@
 """Rows and live episodes as a taskset of verifiers, in its own environment (`make test-verifiers`)."""
 
 import json
-import os
 import shlex
-import subprocess
-import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +12,14 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import inputs
+from robustbench_tc.eval.stats.runs import read
 from tests import agent_server
-from tests.conftest import ROOT, nightly
+from tests.conftest import ROOT, Rbtc, nightly
 
 from . import played
 from .bars import compared
 from .episodes import Played, Reply, drawn
-from .harnesses import commands, program
+from .harnesses import NOBODY, commands, program, run
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +74,11 @@ def oracle(dataset: Path) -> Iterator[str]:
         yield url
 
 
-def test_the_commands_of_the_page(dataset: Path, tmp_path: Path) -> None:
+def test_the_commands_of_the_page(dataset: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     install, validate, evaluate = commands("verifiers.md")
-    assert install.count("$(rbtc list verifiers)") == 2
-    words = [sys.executable, "-m", "robustbench_tc", "list", "verifiers"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    listed = Path(subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout.strip())
+    assert install.endswith('.venv-verifiers/bin/pip install "$(rbtc list verifiers)"')
+    listed = Path(rbtc("list", "verifiers").out.strip())
     assert "verifiers==0.4.0" in (listed / "requirements.txt").read_text()
-    assert (listed / "pyproject.toml").is_file()
     (tmp_path / "robustbench-tc-live").symlink_to(dataset)
     given = shlex.split(validate.partition("bin/")[2])
     done = played.verifiers(*given, "--rich", "False", "-o", "validated", place=tmp_path)
@@ -99,6 +95,35 @@ def test_the_commands_of_the_page(dataset: Path, tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert [reward for _, reward, _ in played.traces(tmp_path)] == [1.0, 1.0, 1.0]
+
+
+def test_the_environment_is_one_that_a_hub_can_install(release: Path, tmp_path: Path) -> None:
+    """Its requirements, of this package too, hold together in one Python, where `rbtc eval` works as well."""
+    checked = run("verifiers", "python", "-m", "pip", "check", place=tmp_path)
+    assert checked.stdout == "No broken requirements found.\n"
+    project = tomllib.loads((played.VERIFIERS / "pyproject.toml").read_text())["project"]
+    assert (played.VERIFIERS / project["readme"]).is_file() and len(project["tags"]) > 3
+    found = run("verifiers", "python", "-c", LOADED, project["name"], place=tmp_path)
+    assert found.stdout == "SingleAgentEnv RowTaskset RowHarness\n", found.stderr
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"robustbench-tc>={version.rpartition('.')[0]}," in " ".join(project["dependencies"])
+    rows = inputs.load_samples(str(release)).rows
+    words = ("eval", release, "--model", "m", "--limit", 8, "--no-probe", "--base-url")
+    with agent_server.serving("oracle", rows) as url:
+        done = run("verifiers", "rbtc", *words, url, "--out", "run", place=tmp_path)
+    assert done.returncode == 0 and read(tmp_path / "run").rows["correct"].all(), done.stderr
+    done = run("verifiers", "rbtc", *words, NOBODY, "--out", "lost", "--max-retries", 0, place=tmp_path)
+    assert (done.returncode, done.stderr[:24]) == (1, "rbtc: nothing answers at"), done
+
+
+LOADED = """
+import sys, verifiers.v1 as vf
+from verifiers.v1.utils.loaders import default_harness_id, harness_class, resolve_env_config
+name = f"acme/{sys.argv[1]}@0.1.0"
+env = vf.load_environment(resolve_env_config({"taskset": {"id": name}}))
+print(type(env).__name__, type(env.taskset).__name__, harness_class(default_harness_id(name)).__name__)
+"""
+"""What the loader of verifiers makes of the package's name, as the Hub writes it."""
 
 
 def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from robustbench_tc.builders.perturb import REGISTRY
 from .conftest import ROOT
 from .loopback import LoopbackServer, reply
 
-ROOMS = ("builders", "audits", "eval", "train_recipes", "sql", "dataset_cards")
+ROOMS = ("builders", "audits", "eval", "train_recipes", "sql", "dataset_cards", "integrations")
 PACKAGE = "robustbench_tc"
 
 

@@ -114,6 +114,14 @@ def list_models(
     return Listing(Table(columns, lines, folded=columns[4:]), rows)
 
 
+def list_inspect() -> Path:
+    """Print the folder to copy for the Inspect Evals Register: a repository with the benchmark as tasks.
+
+    Example: rbtc list inspect
+    """
+    return (Path(__file__).parents[1] / "integrations" / "inspect").resolve()
+
+
 def list_lm_eval() -> Path:
     """Print the folder with the tasks for lm-eval's --include_path.
 

@@ -9,6 +9,7 @@ from ..api.exchanging import export, import_predictions
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
+    list_inspect,
     list_lm_eval,
     list_models,
     list_sources,
@@ -70,6 +71,7 @@ BUILD = (
     Verb(name="list sources", function=list_sources, panel="Build"),
     Verb(name="list models", function=list_models, panel="Build"),
     Verb(name="list defences", function=list_defences, panel="Build"),
+    Verb(name="list inspect", function=list_inspect, panel="Build", as_json=False),
     Verb(name="list lm-eval", function=list_lm_eval, panel="Build", as_json=False),
     Verb(name="list verifiers", function=list_verifiers, panel="Build", as_json=False),
     Verb(

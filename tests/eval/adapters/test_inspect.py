@@ -1,16 +1,21 @@
 """The benchmark under inspect_ai itself, in its own environment (`make test-inspect`)."""
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from inspect_evals_lint import lint_task_files
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
+from robustbench_tc.builders import configs
+from robustbench_tc.builders.live.build import VERSION as LIVE_VERSION
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.adapters import logs, rows
 from robustbench_tc.eval.stats import runs, summary
@@ -19,7 +24,7 @@ from tests.conftest import NIGHTLY, ROOT, Done, nightly
 
 from . import episodes, played
 from .bars import compared
-from .harnesses import asked_by_inspect, commands, inspect, printed, program, samples, verdicts
+from .harnesses import asked_by_inspect, commands, inspect, printed, program, run, samples, verdicts
 
 ALSO = ("finish_reason", "injected", "score", "flags", "sample_hash")
 
@@ -150,6 +155,57 @@ def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callabl
         shutil.copy(log, tmp_path / name)
     compared_ = rbtc("compare", *(tmp_path / name for name in compare.split()[2:]))
     assert compared_.code == 0, compared_.err
+
+
+@pytest.fixture(scope="module")
+def template() -> Path:
+    """The repository for the register, as the command prints it."""
+    return api.list_inspect()
+
+
+def test_the_template_is_what_the_register_takes(template: Path) -> None:
+    linted = lint_task_files(template, ["src/rbtc_inspect/tasks.py"])
+    (found,) = linted.packages
+    assert found.passed() and found.summary()["pass"] > 10, found.diagnostics
+    listed = subprocess.run(["git", "ls-files", template], cwd=ROOT, capture_output=True, text=True).stdout
+    lines = [(ROOT / name).read_text().splitlines() for name in listed.split()]
+    assert 40 < sum(map(len, lines)) <= 60
+    pinned = re.findall(
+        r'= "OWNER/([\w-]+)", "v([\d.]+)"', (template / "src/rbtc_inspect/tasks.py").read_text()
+    )
+    assert pinned == [("robustbench-tc", configs.VERSION), ("robustbench-tc-live", LIVE_VERSION)]
+
+
+def test_the_template_runs_where_it_is_installed(
+    template: Path, release: Path, live: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "robustbench-tc").symlink_to(release)
+    site = tmp_path / "site-packages"  # elsewhere inspect_ai takes tasks for nobody's
+    install = ("pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", site, template)
+    subprocess.run([sys.executable, "-m", *map(str, install)], check=True)
+    task = ("rbtc_inspect/robustbench_tc", "--model", "openai-api/rbtc/oracle")
+    path = f"{site}{os.pathsep}{ROOT / 'src'}"
+    with agent_server.serving("oracle", inputs.load_samples(str(release)).rows) as url:
+        done = inspect(
+            *("eval", *task, "-T", f"dataset={release}", "-T", "revision=null", "-T", "types=clean"),
+            place=tmp_path,
+            PYTHONPATH=path,
+            RBTC_BASE_URL=url,
+        )
+    assert done.returncode == 0 and printed(samples(tmp_path)[1])["clean"] == 1.0, done.stdout + done.stderr
+    # Without usage in its replies inspect_ai's mock counts tokens, with a table that it downloads.
+    code = (
+        "import sys, types, tiktoken, rbtc_inspect, test_tasks; "
+        "tiktoken.get_encoding = lambda _: types.SimpleNamespace(encode=lambda text, **_: text.split()); "
+        "test_tasks.test_a_clean_row_is_asked_and_scored(); "
+        "print(len(rbtc_inspect.robustbench_tc_live(sys.argv[1], None).dataset))"
+    )
+    tested = run(
+        *("inspect", "python", "-c", code, live),
+        place=tmp_path,
+        PYTHONPATH=f"{path}{os.pathsep}{template / 'tests'}",
+    )
+    assert tested.stdout.split()[-1:] == [str(len(inputs.load_live(str(live)).rows))], tested.stderr
 
 
 def test_nothing_of_ours_imports_inspect_ai() -> None:

@@ -1,16 +1,27 @@
-"""The publishing workflow: the commands in it are ours as they are, and nothing typed in becomes code."""
+"""Files for other people's platforms: linters find nothing in them, their commands are ours as they are, and
+nothing that is typed in becomes code."""
 
+import json
+import os
 import re
 import shlex
+import subprocess
+import sys
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from robustbench_tc.own.desk import desk
+
+from .commands import shell
 from .conftest import ROOT, Done
 
-WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
+FILES = ROOT / ".github"
+WORKFLOW = FILES / "workflows" / "release.yml"
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +70,63 @@ def test_the_bundle_lies_beside_the_release_and_is_kept(workflow: dict[Any, Any]
     signed, verified = re.findall(r"sigstore (?:sign|verify github) .*--bundle (\S+)", commands)
     assert signed == verified and not signed.startswith("release/")
     assert signed in job["steps"][-1]["with"]["path"].split()
+
+
+# --- what their platforms' linters say --------------------------------------------------------------------
+
+
+def linted(*words: object, given: str | None = None) -> str:
+    """What a linter of the environment says of files, or of a text."""
+    program = Path(sys.executable).parent / str(words[0])
+    done = subprocess.run(
+        [program, *map(str, words[1:])], cwd=ROOT, input=given, capture_output=True, text=True, timeout=60
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr or str(done.returncode)
+
+
+def test_the_linters_find_nothing_and_would_find_something(workflow: dict[Any, Any]) -> None:
+    assert (
+        linted("zizmor", "--offline", "--no-progress", "--quiet", "--collect=all", FILES, "action.yml") == ""
+    )
+    texts = [path.read_text() for path in sorted((FILES / "workflows").glob("*.yml"))]
+    assert len(texts) == 3
+    for text in (*texts, desk()[".github/workflows/rbtc.yml"].decode()):
+        assert linted("actionlint", "-", given=text) == ""
+    typo = WORKFLOW.read_text().replace("inputs.version }}", "inputs.verison }}", 1)
+    assert 'property "verison" is not defined' in linted("actionlint", "-", given=typo)
+    updates = yaml.safe_load((FILES / "dependabot.yml").read_text())["updates"]
+    assert {one["package-ecosystem"] for one in updates} == {"github-actions", "pip"}
+
+
+def test_a_package_is_released_by_its_tag_without_a_token(workflow: dict[Any, Any]) -> None:
+    text = (FILES / "workflows" / "package.yml").read_text()
+    package = yaml.safe_load(text)
+    build, publish = package["jobs"].values()
+    assert package[True] == {"push": {"tags": ["v[0-9]*"]}} and "secrets." not in text
+    assert package["permissions"] == {"contents": "read"} and "permissions" not in build
+    assert publish["permissions"] == {"id-token": "write"} and publish["needs"] == "build"
+    names = [step.get("name", "") for step in build["steps"]]
+    assert names.index("The tag is the version") < names.index("Test") < names.index("Build")
+    check = scripts(package)[0]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    for tag, code in ((f"v{version}", 0), ("v9.9.9", 1)):
+        shell(ROOT, check, code, os.environ | {"GITHUB_REF_NAME": tag})
+    (sent,) = (step for step in publish["steps"] if "gh-action-pypi-publish" in step["uses"])
+    assert sent["with"] == {"attestations": True}
+
+
+def test_the_hook_lints_tool_files(
+    workflow: dict[Any, Any], tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    manifest = ROOT / ".pre-commit-hooks.yaml"
+    assert linted("pre-commit", "validate-manifest", manifest) == ""
+    (hook,) = yaml.safe_load(manifest.read_text())
+    for name, taken in {"tools.json": True, "a/my_tools.json": True, "package.json": False}.items():
+        assert bool(re.search(hook["files"], name)) == taken
+    program, *words = hook["entry"].split()
+    assert program == "rbtc"
+    same = [json.dumps([{"name": "find", "parameters": {"type": "object"}}])] * 2
+    paths = [tmp_path / f"{name}_tools.json" for name in "ab"]
+    for path, text in zip(paths, same, strict=True):
+        path.write_text(text)
+    assert rbtc(*words, paths[0]).code == 0 and rbtc(*words, *paths).code == 1

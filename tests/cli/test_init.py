@@ -113,13 +113,19 @@ def test_the_actions_steps_do_what_the_workflow_of_the_example_asks(demo: Path) 
         (True, None),
         (False, "true"),
     ]
-    for gate, exits in zip(gates, (3, 1), strict=True):
+    written = {"GITHUB_STEP_SUMMARY": str(demo / "summary.md"), "GITHUB_OUTPUT": str(demo / "outputs")}
+    for gate, exits, outcome in zip(gates, (3, 1), ("inconclusive", "failed"), strict=True):
         given = {name: str(one["default"]) for name, one in action["inputs"].items()} | gate["with"]
         for name, code in (("Evaluate", 0), ("Gate", exits)):
             asked = steps[name]["env"].items()
             more = {key: given[value.removeprefix("${{ inputs.").removesuffix(" }}")] for key, value in asked}
-            around = os.environ | more | {"GITHUB_STEP_SUMMARY": str(demo / "summary.md")}
+            around = os.environ | more | written
             shell(demo, steps[name]["run"], code, around)
+        assert (demo / "outputs").read_text().splitlines()[-1] == f"outcome={outcome}"
+    shell(demo, "mv rbtc-run kept && mkdir rbtc-run")
+    shell(demo, steps["Gate"]["run"], 1, around)  # there is no run to judge
+    assert (demo / "outputs").read_text().splitlines()[-1] == "outcome=error"
+    shell(demo, "rmdir rbtc-run && mv kept rbtc-run")
     summary = (demo / "summary.md").read_text("utf-8")
     assert summary.index("inconclusive") < summary.index("failed") and "reward" in summary
     assert right(demo / "rbtc-run") == right(demo / "runs" / "mine")

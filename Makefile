@@ -41,7 +41,7 @@ PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 test-newest bench replies reread forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
-	env-frameworks test-frameworks test-doors env-peers docs
+	env-frameworks test-frameworks test-doors env-peers docs test-docs notebook
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -92,6 +92,11 @@ test-newest:  ## the tests that depend on Python, under the newest one that is d
 docs: .venv-docs/.done  ## the pages of docs/ and the API from the docstrings as a site, in out/docs
 	.venv-docs/bin/sphinx-build -q -W --keep-going -b html docs out/docs
 	@echo "open out/docs/index.html"
+
+test-docs: env .venv-docs/.done  ## the site by its workflow's commands, and its notebook, run again
+	RBTC_HARNESSES=1 $(BIN)/python -m pytest tests/test_docs.py
+notebook: env .venv-docs/.done  ## run docs/notebooks/first-look.ipynb and keep what its cells say
+	$(BIN)/python -m tests.test_docs
 
 env-train: .venv-train/.done  ## .venv-train: verl, transformers and torch on the CPU
 test-train: env-train  ## the tests that need verl

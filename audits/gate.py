@@ -4,7 +4,6 @@ A check that did not run fails the gate like a failed one, unless the check itse
 that it may be left out (`Check.may_be_left_out`).
 """
 
-import asyncio
 import datetime
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -17,6 +16,7 @@ import msgspec
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.audits import audit_files
 from robustbench_tc.builders.rebuild import sources_at_hand
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.inputs import is_dataset
 from robustbench_tc.eval.record import refuse_live
@@ -237,7 +237,7 @@ def _live(build: Folder, worlds: Sequence[str], world_python: str | None, progre
     from .live.scan import scan
 
     progress("reading every row and replaying gold")
-    found = asyncio.run(scan(build, world_types(build, worlds, world_python)))
+    found = loop.run(scan(build, world_types(build, worlds, world_python)))
     progress("validating")
     with gx.collected() as validated:
         checks = live.suites(build, found)

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError, Store
 from robustbench_tc.schema import Json, dumps
@@ -125,7 +126,7 @@ class EndpointJudge:
 
     def judge(self, items: Sequence[Item]) -> list[Verdict]:
         """One request per item with the prompt of its kind. Raises UserError when a limit is reached."""
-        return asyncio.run(self._judge(items))
+        return loop.run(self._judge(items))
 
     async def _judge(self, items: Sequence[Item]) -> list[Verdict]:
         with Store(self._store) as store:

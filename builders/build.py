@@ -14,7 +14,6 @@ The 199 are the paper's and the bundled ones are shown as they are, so their row
 missing.
 """
 
-import asyncio
 import hashlib
 import itertools
 from collections import Counter
@@ -26,7 +25,7 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.compute import parallel
+from robustbench_tc.compute import loop, parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, parquet
@@ -138,7 +137,7 @@ def prepare(
             wanted, generator = requests.get(kind, []), generators[kind]
             progress(f"{len(wanted)} texts for {kind}")
             recordings.append(Recording(kind, generator))
-            answers = asyncio.run(recordings[-1].generate(wanted, refuse_answer))
+            answers = loop.run(recordings[-1].generate(wanted, refuse_answer))
             missing = [request for request in wanted if answers.get(request.key) == "no_answer"]
             if missing and not spec.allow_missing:
                 first = missing[0]

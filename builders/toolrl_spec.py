@@ -6,7 +6,6 @@ over the types, and trying one after the other is the same as drawing again, uni
 apply, without having to ask a model for texts that nobody will use.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import seeding, taxonomy
+from robustbench_tc.compute import loop
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, need_extra, unknown
 from robustbench_tc.eval.prompts.rlla_form import Originals, system_text
@@ -208,7 +208,7 @@ class Draws(msgspec.Struct, kw_only=True):
         for code, generator in self.generators.items():
             samples = [o.row.sample for o in pending if o.order[o.tried] == code]
             if requests := text_requests(samples, [code])[code]:
-                found.update(asyncio.run(generator.generate(requests, refuse_answer)))
+                found.update(loop.run(generator.generate(requests, refuse_answer)))
         return found
 
     def _try(self, outcome: Outcome, context: Context) -> None:

@@ -7,7 +7,8 @@ author = "The RobustBench-TC authors"
 copyright = f"2026, {author}"
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+nb_execution_mode = "off"  # a notebook's outputs are in it (tests/test_docs.py)
 myst_heading_anchors = 4
 exclude_patterns = ["_build"]
 

@@ -5,7 +5,6 @@ dropped, a prompt that is too long is cut from the left, a tag that the tokenize
 from the text that the reward sees. Each of these is a finding here, in one line.
 """
 
-import asyncio
 import contextlib
 import io
 import warnings
@@ -17,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import pyarrow.parquet as pq
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError, need_extra, unknown
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.shown import Table
@@ -232,7 +232,7 @@ def _grpo_split(config: Any, split: str, paths: Sequence[Path], tokenizer: Any) 
 def _golds(config: Any, tokenizer: Any, paths: Sequence[Path]) -> Finding:
     """Scores golds through the reward manager that the config names."""
     try:
-        scores = asyncio.run(score_golds(config, tokenizer, paths, GOLDS))
+        scores = loop.run(score_golds(config, tokenizer, paths, GOLDS))
     except Exception as error:  # a reward that raises ends the training
         return Finding("reward", "failed", f"the reward manager raises: {first_line(error)}")
     below = [(row, score, best) for row, (score, best) in enumerate(scores) if abs(score - best) > 1e-9]

@@ -9,7 +9,6 @@ DIR/build_report.json, build_report.md     counts, labels, every skip with its r
 A live build made again from what its report says about itself.
 """
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import live_types, schema
-from robustbench_tc.compute import parallel
+from robustbench_tc.compute import loop, parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import folders, marker, parquet
@@ -212,7 +211,7 @@ def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: Non
                 return await bfcl.clean_rows(resolve_root(spec.sources), world, worlds, categories)
             return await clean_rows(world, worlds)
 
-    rows = asyncio.run(run())
+    rows = loop.run(run())
     return [msgspec.structs.replace(row, seed=spec.seed) for row in rows]
 
 
@@ -232,7 +231,7 @@ def _probed(
 
     found: list[Placements] = []
     parts = parquet.batches(clean, PART_ROWS)
-    for part in parallel.map_ordered(lambda part: asyncio.run(probed(part)), list(parts), spec.workers):
+    for part in parallel.map_ordered(lambda part: loop.run(probed(part)), list(parts), spec.workers):
         found += part
         progress(f"probing: {len(found)} of {len(clean)} tasks")
     return found

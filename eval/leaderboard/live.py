@@ -5,13 +5,13 @@ are read again, defences included, every call is made again in a fresh world, an
 what comes out. Which world answers, who speaks next and how an episode ends is not the run's to say.
 """
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
 import msgspec
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.defend import chain
 from robustbench_tc.eval.defend.chain import Said
@@ -90,7 +90,7 @@ def replayed(episodes: Sequence[Episode], data: LiveData) -> list[LiveScore]:
     """Plays every episode again and scores it: the figures are these, whatever the run says. Raises Refused
     where a call is answered otherwise than the run says."""
     try:
-        return asyncio.run(score_episodes(episodes, data.by_id, Worlds()))
+        return loop.run(score_episodes(episodes, data.by_id, Worlds()))
     except (UserError, RecursionError) as error:
         raise Refused("replay", f"a call cannot be made again: {shown(str(error), 300)}") from None
 

@@ -259,8 +259,7 @@ def proxy_run(
 
     >>> proxy_run("bench", "python agent.py --loop", "http://127.0.0.1:8000/v1")  # doctest: +SKIP
     """
-    import asyncio
-
+    from ..compute import loop
     from ..eval import inputs, record
     from ..eval.callables.command import words_of
     from ..proxy import scored
@@ -278,7 +277,7 @@ def proxy_run(
     there = {one.session for one in read(kept)} if kept.is_file() else set()
     door = Door(upstream, plan, rows=data.rows, journal=kept, fingerprint=data.fingerprint(), say=say)
     with serving(door) as url:
-        before, failures = asyncio.run(
+        before, failures = loop.run(
             scored.drive(
                 words,
                 data.rows,

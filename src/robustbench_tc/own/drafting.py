@@ -13,6 +13,7 @@ from typing import Annotated
 
 import msgspec
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError
 from robustbench_tc.schema import Json, Tool, dumps
@@ -188,7 +189,7 @@ def make(
     proposed = dict[str, list[Proposal]]()
     if model is not None:
         shown = [tool.tool for tool in listed.values()]
-        proposed = asyncio.run(_ask(shown, Endpoint(model, base_url)))
+        proposed = loop.run(_ask(shown, Endpoint(model, base_url)))
     sampler = Sampler()
     bodies = [
         (name, body)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Json
@@ -95,7 +96,7 @@ def list_tools(server: Server) -> Listed:
         raise UserError(f"--mcp-env {missing[0]}: no such environment variable")
     pipe = Pipe(server.command, {name: os.environ[name] for name in server.env})
     try:
-        return asyncio.run(_listed(server, pipe))
+        return loop.run(_listed(server, pipe))
     except TimeoutError:
         raise UserError(
             f"{server.title}: the MCP server did not answer within {server.timeout_s:g} s"

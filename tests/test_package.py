@@ -115,14 +115,15 @@ def test_the_wheel_works_where_it_is_installed(built: tuple[Path, Path], tmp_pat
     python = home / "bin" / "python"
     site = next((home / "lib").glob("python*/site-packages"))
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    with zipfile.ZipFile(built[1]) as wheel:
-        wheel.extractall(site)
+    offline = ("--no-deps", "--no-index", "--no-compile", "--quiet")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "install", *offline, built[1]], check=True
+    )
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RBTC"))}
 
     def run(*words: str) -> str:
-        code = "import sys; from robustbench_tc.cli import main; sys.argv[0] = 'rbtc'; main()"
         done = subprocess.run(
-            [str(python), "-c", code, *words], cwd=tmp_path, env=clean, capture_output=True, text=True
+            [home / "bin" / "rbtc", *words], cwd=tmp_path, env=clean, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
@@ -137,8 +138,14 @@ def test_the_wheel_works_where_it_is_installed(built: tuple[Path, Path], tmp_pat
     )
     assert where.stdout.startswith(str(site))
     assert run("--version").startswith("rbtc ")
-    assert "all 1517 verdicts on the agent name-biased are the known ones" in run("quickstart")
+    assert list(tmp_path.iterdir()) == [home], "one command from nothing"
+    said = run("quickstart").splitlines()
+    known = said.index("all 1517 verdicts on the agent name-biased are the known ones")
+    assert any(line.startswith("Loses 66 points when tool names or prices mislead") for line in said[known:])
     assert "100.0" in run("summary", "rbtc-quickstart/run")
+    for name, file in (("inspect", "pyproject.toml"), ("verifiers", "README.md"), ("lm-eval", "_rbtc.yaml")):
+        place = Path(run("list", name).strip())
+        assert place.is_relative_to(site) and (place / file).is_file()
     assert "wrote 8 files" in run("init", "demo")
     assert "rows in bench" in run("build", "--cases", "demo/cases.yaml", "--out", "bench")
     assert (tmp_path / "bench" / "clean").is_dir()

@@ -44,7 +44,7 @@ def executed(folder: Path) -> dict[str, Any]:
     with agent_server.serving("gives-up-on-error", rows) as url:
         around = {**os.environ, **home, "OPENAI_BASE_URL": url, "MODEL": "scripted"}
         around["PYTHONWARNINGS"] = "ignore"  # tqdm's, that there are no widgets
-        words = [EXECUTE, "--inplace", NOTEBOOK.name]
+        words: list[str | Path] = [EXECUTE, "--inplace", NOTEBOOK.name]
         done = subprocess.run(words, cwd=work, env=around, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads((work / NOTEBOOK.name).read_text())

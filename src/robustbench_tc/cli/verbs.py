@@ -5,7 +5,7 @@ from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
 from ..api.comparing import compare, gate
 from ..api.evaluating import evaluate, probe
-from ..api.exchanging import export, import_predictions
+from ..api.exchanging import export, export_requests, import_predictions
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
@@ -87,6 +87,7 @@ BUILD = (
 EVALUATE = (
     Verb(name="eval", function=evaluate, panel="Evaluate", rest="extra_body", around=asking),
     Verb(name="export", function=export, panel="Evaluate", as_json=False),
+    Verb(name="export requests", function=export_requests, panel="Evaluate", as_json=False),
     Verb(name="import", function=import_predictions, panel="Evaluate", as_json=False),
     Verb(
         name="score",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .scoring import Scored, score, sql
     from .showing import show
     from .starting import Quickstart, quickstart
+    from .sweeping import sweep
     from .training import train_check
     from .verifying import diff, verify
 
@@ -91,6 +92,7 @@ __all__ = [
     "sql",
     "submit",
     "summary",
+    "sweep",
     "train_check",
     "verify",
 ]
@@ -113,6 +115,7 @@ _HOMES = {
     ".showing": "show",
     ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
+    ".sweeping": "sweep",
     ".training": "train_check",
     ".verifying": "diff verify",
     "..compute.parallel": "Workers",

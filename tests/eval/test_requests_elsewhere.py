@@ -90,7 +90,7 @@ def test_requests_asked_elsewhere_are_a_run_that_asked(
         left, passes = 1, 0
         while left:
             requests = tmp_path / f"requests-{passes}.jsonl"
-            more: dict[str, Any] = {"second_pass": run} if passes else {"run": run, **options}
+            more: dict[str, Any] = {"second_pass": run} if passes else {"begin": run, **options}
             written = api.export_requests(release, out=requests, **more)
             lines = ask_elsewhere(requests, answers, server.url)
             assert written.count == len(lines) == len({one["custom_id"] for one in lines}) > 0
@@ -111,7 +111,7 @@ def test_requests_asked_elsewhere_are_a_run_that_asked(
 def test_what_is_no_answer_changes_nothing(release: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     requests, run, answers = tmp_path / "requests.jsonl", tmp_path / "run", tmp_path / "answers.jsonl"
     done = rbtc(
-        "export", "requests", release, "--model", "tiny", "--limit", 4, "--run", run, "--format", "openai",
+        "export", "requests", release, "--model", "tiny", "--limit", 4, "--begin", run, "--format", "openai",
         "--out", requests,
     )  # fmt: skip
     lines = [json.loads(line) for line in requests.read_text().splitlines()]

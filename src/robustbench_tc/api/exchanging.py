@@ -57,7 +57,7 @@ def export_requests(
         "str | Path | None",
         Option(help="Instead of beginning a run, write what is still open in this one.", typed=Path | None),
     ] = None,
-    run: Annotated[
+    begin: Annotated[
         "str | Path | None",
         Option(help="The run folder to begin; default runs/MODEL-MODE.", typed=Path | None),
     ] = None,
@@ -112,7 +112,7 @@ def export_requests(
             named.checked(struct_of(RequestOptions, given)),
             inputs.selection_of(types, sources, ids, limit, samples),
             repeat=repeat,
-            out=run,
+            out=begin,
         ).folder
     return exchange.Exchanged(
         count=exchange.write_requests(Path(out), folder, data, batch=format == "openai-batch"),

@@ -17,10 +17,10 @@ def sweep(
         "str | Path",
         Option(name="models.toml", help="A table for each model (docs/runs.md).", typed=Path),
     ],
+    dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc",
     *,
     out: Annotated["str | Path", options.OUT],
-    dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc",
-    org: Annotated[str, Option(help="Whose runs they are in the results repository.")] = "local",
+    org: Annotated[str | None, options.ORG] = None,
     types: Annotated["Names", options.TYPES] = (),
     samples: Annotated[int | None, options.SAMPLES] = None,
     progress: Tell = silent,
@@ -33,7 +33,7 @@ def sweep(
     command goes on; what failed is tried again. With --types or --samples nothing is submitted, since a
     results repository takes whole datasets.
 
-    Example: rbtc sweep models.toml --out results
+    Example: rbtc sweep models.toml robustbench-tc --out results
 
     Raises UserError for a file of something else.
     """

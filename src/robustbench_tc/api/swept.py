@@ -96,7 +96,7 @@ def run(
     dataset: str,
     place: Path,
     *,
-    org: str,
+    org: str | None,
     rows: Mapping[str, Any],
     progress: Tell,
     say: Tell,

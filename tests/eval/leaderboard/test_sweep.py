@@ -64,7 +64,7 @@ def alive() -> list[str]:
 
 def test_two_runs_and_two_failures_whatever_is_killed(release: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     file, out, killed = models(tmp_path, release), tmp_path / "results", tmp_path / "killed"
-    done = rbtc("sweep", file, "--dataset", release, "--out", out)
+    done = rbtc("sweep", file, release, "--out", out)
     whole = results(out)
     assert done.code == 1 and "2 complete runs, 2 failures" in done.out, done
     assert list(whole["complete"]) == ["steady-fc", "unparsed-prompt"]
@@ -80,12 +80,12 @@ def test_two_runs_and_two_failures_whatever_is_killed(release: Path, tmp_path: P
 
     # Again: nothing is asked of what is complete, and nothing submitted twice.
     asked = journaled(out / "sweep" / "steady-fc")
-    assert rbtc("sweep", file, "--dataset", release, "--out", out, "--json").code == 1
+    assert rbtc("sweep", file, release, "--out", out, "--json").code == 1
     assert results(out) == whole and journaled(out / "sweep" / "steady-fc") == asked
     checked = rbtc("leaderboard", "check", out)
     assert checked.code == 0 and checked.out.count("new: ") == 2 and "entries: 2" in checked.out
 
-    words = ("sweep", file, "--dataset", release, "--out", killed)
+    words = ("sweep", file, release, "--out", killed)
     work = killed / "sweep"
     marks = (
         lambda: (work / "servers.log").exists(),
@@ -128,7 +128,7 @@ def test_servers_that_do_not_come_are_named(release: Path, tmp_path: Path, rbtc:
         "[away]\nbase_url = 'http://127.0.0.1:9/v1'\nmax_retries = 0\n"
     )  # fmt: skip
     started = time.monotonic()
-    done = rbtc("sweep", file, "--dataset", release, "--samples", 1, "--out", out, "--json")
+    done = rbtc("sweep", file, release, "--samples", 1, "--out", out, "--json")
     found = {one["model"]: (one["step"], one["reason"]) for one in json.loads(done.out)["failures"]}
     assert done.code == 1 and time.monotonic() - started < 30
     assert found["no-such-model"][0] == "serve" and "unknown model" in found["no-such-model"][1]

@@ -11,8 +11,6 @@ from . import options
 
 if TYPE_CHECKING:
     from ..eval.exchange import Exchanged
-    from ..eval.inputs import Names
-    from ..schema import Json
 
 
 def export(
@@ -63,10 +61,10 @@ def export_requests(
     ] = None,
     model: Annotated[str | None, options.MODEL] = None,
     mode: Annotated[str | None, options.MODE] = None,
-    defend: Annotated["Names", options.DEFEND] = (),
+    defend: Annotated["str | Sequence[str]", options.DEFEND] = (),
     revision: Annotated[str | None, options.REVISION] = None,
-    types: Annotated["Names", options.TYPES] = (),
-    sources: Annotated["Names", options.SOURCE] = (),
+    types: Annotated["str | Sequence[str]", options.TYPES] = (),
+    sources: Annotated["str | Sequence[str]", options.SOURCE] = (),
     ids: Annotated["str | Sequence[str]", options.IDS] = (),
     limit: Annotated[int | None, options.LIMIT] = None,
     samples: Annotated[int | None, options.SAMPLES] = None,
@@ -80,8 +78,8 @@ def export_requests(
     reasoning_effort: Annotated[str | None, options.REASONING_EFFORT] = None,
     logprobs: Annotated[bool, options.LOGPROBS] = False,
     system: Annotated[str | None, options.SYSTEM] = None,
-    extra_body: Annotated["Mapping[str, Json]", options.EXTRA_BODY] = MappingProxyType({}),
-    chat_template_args: Annotated["Mapping[str, Json]", options.CHAT_TEMPLATE_ARG] = MappingProxyType({}),
+    extra_body: Annotated["Mapping[str, object]", options.EXTRA_BODY] = MappingProxyType({}),
+    chat_template_args: Annotated["Mapping[str, object]", options.CHAT_TEMPLATE_ARG] = MappingProxyType({}),
 ) -> "Exchanged":
     """Write the requests of a run as JSON lines, to be asked elsewhere; `rbtc import` takes the answers.
 

@@ -35,7 +35,7 @@ plain.save_pretrained(sys.argv[1])
 AutoTokenizer.from_pretrained(place, gguf_file=name).save_pretrained(sys.argv[1])
 """
 
-TYPES = "clean,realistic_typos,CD,transient_timeout"
+TYPES = "clean,transient_timeout"
 
 
 def short(dataset: Path, many: int) -> list[str]:
@@ -70,8 +70,10 @@ def test_what_a_real_model_writes_goes_through(
     url, log = f"http://127.0.0.1:{port}/v1", tmp_path / "log"
     program = PYTHON.with_name("transformers")
     with served(f"{program} serve {model} --device cpu --host 127.0.0.1 --port {port}", url, log, 400):
-        asks = ("--model", model, "--name", "smollm2-135m", "--base-url", url, "--max-tokens", 48)
-        asks = (*asks, "--concurrency", 1, "--timeout", 900, "--no-early-stop")
+        asks = (
+            *("--model", model, "--name", "smollm2-135m", "--base-url", url, "--max-tokens", 32),
+            *("--concurrency", 1, "--timeout", 900, "--no-early-stop"),
+        )
         ids = [word for one in short(bundled, 5) for word in ("--ids", one)]
         for mode in ("fc", "prompt"):
             run = tmp_path / mode
@@ -89,7 +91,7 @@ def test_what_a_real_model_writes_goes_through(
         more = [word for name, value in given.items() for word in ("-T", f"{name}={value}")]
         theirs = inspect(
             *("eval", "robustbench_tc/benchmark", "--model", f"openai-api/rbtc/{model}", *more),
-            *("--limit", 2, "--max-tokens", 48, "--max-connections", 1, "--timeout", 900),
+            *("--limit", 2, "--max-tokens", 32, "--max-connections", 1, "--timeout", 900),
             place=tmp_path, RBTC_BASE_URL=url,
         )  # fmt: skip
         told("== inspect_ai ==", theirs.stdout, theirs.stderr)

@@ -49,5 +49,5 @@ class Model(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-subprocess.Popen(["sleep", "600"])
+subprocess.Popen(["sh", "-c", f"sleep 600; : {__file__}"])
 ThreadingHTTPServer(("127.0.0.1", int(PORT)), Model).serve_forever()

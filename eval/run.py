@@ -182,9 +182,8 @@ class Sharing:
 
     def digest(self, dialogue: Dialogue, ask: wire.Ask) -> str | None:
         """Of the request; None where equal ones may have different answers."""
-        if self._stats is None or "temperature" in self._stats.left_out:
-            return None
-        return digest(dialogue, ask)
+        shares = self._stats is not None and "temperature" not in self._stats.left_out
+        return digest(dialogue, ask) if shares else None
 
     def alone(self, digest: str | None) -> AbstractAsyncContextManager[None]:
         """Held by whoever asks this, until its answer is on disk."""

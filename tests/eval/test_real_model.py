@@ -53,7 +53,7 @@ def test_what_a_real_model_writes_goes_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if os.environ.get("RBTC_REAL_MODEL") != "1":
-        pytest.skip("takes half an hour on a CPU: make real-model")
+        pytest.skip("takes some ten minutes on a CPU: make real-model")
 
     def told(*words: object) -> None:
         with capfd.disabled():

@@ -75,25 +75,30 @@ def test_the_bundle_lies_beside_the_release_and_is_kept(workflow: dict[Any, Any]
 # --- what their platforms' linters say --------------------------------------------------------------------
 
 
-def linted(*words: object, given: str | None = None) -> str:
-    """What a linter of the environment says of files, or of a text."""
+def linted(*words: object) -> str:
+    """What a linter of the environment says of files."""
     program = Path(sys.executable).parent / str(words[0])
-    done = subprocess.run(
-        [program, *map(str, words[1:])], cwd=ROOT, input=given, capture_output=True, text=True, timeout=60
-    )
+    command = [program, *map(str, words[1:])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     return "" if done.returncode == 0 else done.stdout + done.stderr or str(done.returncode)
 
 
-def test_the_linters_find_nothing_and_would_find_something(workflow: dict[Any, Any]) -> None:
+def test_the_linters_find_nothing_and_would_find_something(workflow: dict[Any, Any], tmp_path: Path) -> None:
     assert (
         linted("zizmor", "--offline", "--no-progress", "--quiet", "--collect=all", FILES, "action.yml") == ""
     )
-    texts = [path.read_text() for path in sorted((FILES / "workflows").glob("*.yml"))]
-    assert len(texts) == 3
-    for text in (*texts, desk()[".github/workflows/rbtc.yml"].decode()):
-        assert linted("actionlint", "-", given=text) == ""
-    typo = WORKFLOW.read_text().replace("inputs.version }}", "inputs.verison }}", 1)
-    assert 'property "verison" is not defined' in linted("actionlint", "-", given=typo)
+    ours = sorted((FILES / "workflows").glob("*.yml"))
+    assert len(ours) == 3
+    given, typo = tmp_path / "given.yml", tmp_path / "typo.yml"
+    given.write_bytes(desk()[".github/workflows/rbtc.yml"])
+    typo.write_text(WORKFLOW.read_text().replace("runs-on:", "run-on:"))
+    form = ("check-jsonschema", "--builtin-schema")
+    assert linted(*form, "vendor.github-workflows", *ours, given) == ""
+    assert "'runs-on' is a required property" in linted(*form, "vendor.github-workflows", typo)
+    assert linted(*form, "vendor.dependabot", FILES / "dependabot.yml") == ""
+    for text in (path.read_text() for path in ours):
+        declared = (yaml.safe_load(text)[True].get("workflow_dispatch") or {}).get("inputs", {})
+        assert set(re.findall(r"inputs\.(\w+)", text)) == set(declared)
     updates = yaml.safe_load((FILES / "dependabot.yml").read_text())["updates"]
     assert {one["package-ecosystem"] for one in updates} == {"github-actions", "pip"}
 

@@ -108,6 +108,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output("export {run} --out {out}"),
         Output("export {run} --layout paper --out {out}"),
     ],
+    "export hub --out": [Output("export hub {run} --dataset acme/x --out {out}")],
     "report --out": [
         Output(REPORT, "report"),
         Output(f"{REPORT} --discard-changes", "report"),
@@ -173,7 +174,7 @@ INPUTS = """
 eval --rlla, verify release, import predictions, cases import logs, cases import --tools,
 cases import --redact,
 cases draft tools, cases review cases,
-eval --reuse, summary run, export run,
+eval --reuse, summary run, export run, export hub run,
 failures run, release build,
 publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build live --sources, build toolrl-dr --tokenizer,

@@ -349,7 +349,7 @@ def test_a_manifest_that_says_otherwise_is_seen(what: str, released: Path) -> No
     assert failing(released) & ({"provenance.card"} if what == "version" else seen_by)
 
 
-@pytest.mark.parametrize("name", ["README.md", "build_report.md", "croissant.json", "LICENSE"])
+@pytest.mark.parametrize("name", ["README.md", "build_report.md", "croissant.json", "eval.yaml", "LICENSE"])
 def test_cards_of_a_release_are_rendered_again(name: str, released: Path) -> None:
     """Whoever changes one and its line in the manifest is found without a key."""
     (released / name).write_bytes((released / name).read_bytes() + b" ")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .comparing import compare, gate
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
-    from .exchanging import export, import_predictions
+    from .exchanging import export, export_hub, import_predictions
     from .fetching import fetch
     from .leaderboard import serve, submit
     from .listing import (
@@ -62,6 +62,7 @@ __all__ = [
     "evaluate",
     "explain_plan",
     "export",
+    "export_hub",
     "failures",
     "fetch",
     "gate",
@@ -101,7 +102,7 @@ _HOMES = {
     ".comparing": "compare gate",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
-    ".exchanging": "export import_predictions",
+    ".exchanging": "export export_hub import_predictions",
     ".fetching": "fetch",
     ".leaderboard": "serve submit",
     ".listing": "list_defences list_lm_eval list_models list_sources list_types list_verifiers",

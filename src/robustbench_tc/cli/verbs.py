@@ -5,7 +5,7 @@ from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
 from ..api.comparing import compare, gate
 from ..api.evaluating import evaluate, probe
-from ..api.exchanging import export, import_predictions
+from ..api.exchanging import export, export_hub, import_predictions
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
@@ -87,6 +87,13 @@ BUILD = (
 EVALUATE = (
     Verb(name="eval", function=evaluate, panel="Evaluate", rest="extra_body", around=asking),
     Verb(name="export", function=export, panel="Evaluate", as_json=False),
+    Verb(
+        name="export hub",
+        function=export_hub,
+        panel="Evaluate",
+        doing="exporting",
+        kept="nothing was written to {out}; the same command finds a pull request that it has opened",
+    ),
     Verb(name="import", function=import_predictions, panel="Evaluate", as_json=False),
     Verb(
         name="score",
@@ -113,7 +120,7 @@ EVALUATE = (
     ),
     Verb(name="proxy explain", function=explain_plan, panel="Evaluate"),
 )
-"""eval, score, import, export, proxy …."""
+"""eval, score, import, export …, proxy …."""
 
 ANSWERS = (
     Verb(name="summary", function=summary, panel="Answers"),

@@ -44,9 +44,7 @@ def export(
 def export_hub(
     run: Annotated["str | Path", options.RUN],
     *,
-    dataset: Annotated[
-        str, Option(help="The benchmark on the Hub, ORG/NAME or ORG/NAME@REVISION (best the commit's hash).")
-    ],
+    dataset: Annotated[str, options.DATASET],
     out: Annotated["str | Path", options.OUT],
     partial: Annotated[
         bool, Option(help="Take a run that lacks answers or rows too; the notes then say so.")

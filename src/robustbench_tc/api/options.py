@@ -147,7 +147,7 @@ CONCURRENCY = Option(
     help="Requests under way, per address; programs at once; or the largest batch.", panel=COST, at_least=1
 )
 DATASET = Option(
-    help="Where the run's dataset lies now, if it was moved; for `export hub` ORG/NAME[@REVISION] on the Hub.",
+    help="Where the run's dataset lies now, if it was moved; `export hub`: on the Hub, ORG/NAME[@REVISION].",
     typed=str | None,
 )
 DEFEND = Option(

@@ -204,7 +204,6 @@ EDITS += [
     more(".cache/huggingface/download/x.lock", "a file of the Hub's client"),
     more("errata.jsonl", "errata that are none"),
     more("croissant.json", "a croissant.json"),
-    more("eval.yaml", "an eval.yaml"),
     more("yanked.json", "a list of withdrawn versions"),
     more("manifest.json", "a manifest that is none"),
     more("audit_report.json", "an audit report that is none"),

@@ -156,7 +156,6 @@ EDITS += [
         replaced('"sha256": "', '"sha256": "0'),
     ),
     text(RELEASE, "release", "LICENSE", "another licence text", replaced("Apache", "Apachi")),
-    text(RELEASE, "release", "eval.yaml", "another target", replaced("gold_call", "query")),
     text(RELEASE, "release", "build_report.md", "another count", replaced("3977 rows", "4994 rows")),
     text(
         RELEASE,
@@ -195,7 +194,7 @@ def _(build: Forged) -> None:
     (build.path / manifest.SIGNATURE).write_bytes(bytes(64))
 
 
-for gone in (manifest.SIGNATURE, "LICENSE", "croissant.json", "eval.yaml", marker.AUDIT, "generations.jsonl"):
+for gone in (manifest.SIGNATURE, "LICENSE", "croissant.json", marker.AUDIT, "generations.jsonl"):
 
     def remove(build: Forged, gone: str = gone) -> None:
         (build.path / gone).unlink()

@@ -360,6 +360,15 @@ def test_cards_of_a_release_are_rendered_again(name: str, released: Path) -> Non
     assert "provenance.card" in failing(released)
 
 
+@pytest.mark.parametrize(("kind", "has"), [("robustbench-tc", True), ("robustbench-tc-live", False)])
+def test_only_a_release_of_the_benchmark_has_an_eval_yaml(kind: str, has: bool, tmp_path: Path) -> None:
+    """Elsewhere nobody renders it again."""
+    (tmp_path / marker.BUILD).write_text(json.dumps({"kind": kind, "files": {}}))
+    (tmp_path / manifest.NAME).write_text('{"files": {"eval.yaml": {"sha256": "0"}}}')
+    wrong = {failure.where for failure in named(Folder(tmp_path)).wrong}
+    assert ("eval.yaml" not in wrong) is has
+
+
 def test_cards_of_another_version_of_the_package_say_so(
     released: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

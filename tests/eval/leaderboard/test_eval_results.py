@@ -59,7 +59,7 @@ def test_the_values_are_those_of_the_summary_to_the_last_digit(
         assert (one.dataset_id, one.dataset_revision, one.date) == (DATASET, "v1.0.0", "2026-11-20")
         assert (one.source_url, one.source_name, one.source_user) == ("https://a.b/r.html", "Report", "ada")
         for said in ("prompt", "10 samples", "dataset ", "95 % interval"):
-            assert said in one.notes
+            assert said in (one.notes or "")
     assert any(one.value != 100 for one in found)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .comparing import compare, gate
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
-    from .exchanging import export, export_hub, import_predictions
+    from .exchanging import export, export_hub, export_requests, import_predictions
     from .fetching import fetch
     from .leaderboard import serve, submit
     from .listing import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .scoring import Scored, score, sql
     from .showing import show
     from .starting import Quickstart, quickstart
+    from .sweeping import sweep
     from .training import train_check
     from .verifying import diff, verify
 
@@ -63,6 +64,7 @@ __all__ = [
     "explain_plan",
     "export",
     "export_hub",
+    "export_requests",
     "failures",
     "fetch",
     "gate",
@@ -91,6 +93,7 @@ __all__ = [
     "sql",
     "submit",
     "summary",
+    "sweep",
     "train_check",
     "verify",
 ]
@@ -102,7 +105,7 @@ _HOMES = {
     ".comparing": "compare gate",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
-    ".exchanging": "export export_hub import_predictions",
+    ".exchanging": "export export_hub export_requests import_predictions",
     ".fetching": "fetch",
     ".leaderboard": "serve submit",
     ".listing": "list_defences list_lm_eval list_models list_sources list_types list_verifiers",
@@ -113,6 +116,7 @@ _HOMES = {
     ".showing": "show",
     ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
+    ".sweeping": "sweep",
     ".training": "train_check",
     ".verifying": "diff verify",
     "..compute.parallel": "Workers",

@@ -1,6 +1,6 @@
 """The configs of the benchmark: their names, their columns, and the rows of those that hold no samples."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.resources import files
 
 import msgspec
@@ -25,6 +25,19 @@ TABLES = ("taxonomy", "evidence", "known_issues")
 """Configs that describe the benchmark instead of holding samples."""
 
 LICENSE = "apache-2.0"
+
+
+def combined(configs: Collection[str]) -> dict[str, list[str]]:
+    """Config → those of the core types among `configs` whose rows it holds: `perturbed`, and each component.
+
+    These have no files of their own: the card's header lists those of their types.
+    """
+    there = [kind for kind in taxonomy.types() if kind.code in configs]
+    found: dict[str, list[str]] = {}
+    for name in ("perturbed", *taxonomy.COMPONENTS):
+        if codes := [kind.code for kind in there if name in ("perturbed", kind.component)]:
+            found[name] = codes
+    return found
 
 
 class PublishedType(msgspec.Struct, frozen=True, kw_only=True):

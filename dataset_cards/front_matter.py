@@ -20,13 +20,15 @@ def dataset_header(
     checksums: Mapping[str, str],
     release: Release | None,
     *,
+    combined: Mapping[str, Sequence[str]] = {},
     splits: Iterable[str] = ("test",),
     licence: str = "apache-2.0",
     languages: Sequence[str] = ("en",),
 ) -> str:
     """The header of a dataset, the first of whose configs is the default.
 
-    `checksums`: of configs whose files are known. Sizes and version are a release's; a build has `splits`.
+    `checksums`: of configs whose files are known. `combined`: a further config → those whose rows it holds.
+    Sizes and version are a release's; a build has `splits`.
     """
     from huggingface_hub import DatasetCardData  # here: many commands read a card's facts and write none
 
@@ -50,6 +52,15 @@ def dataset_header(
                 ],
             }
             for place, name in enumerate(configs)
+        ]
+        + [
+            {
+                "config_name": name,
+                **version,
+                "description": " ".join(f"sha256:{checksums[part]}" for part in parts),
+                "data_files": [{"split": "test", "path": [f"{part}/test-*.parquet" for part in parts]}],
+            }
+            for name, parts in combined.items()
         ],
         dataset_info=[
             {

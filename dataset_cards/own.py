@@ -3,12 +3,16 @@
 from pathlib import Path
 
 from robustbench_tc import sources, taxonomy
+from robustbench_tc.builders.configs import combined
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.book import NAME, Book, read
 
 from .facts import Release
 from .render import card, skips
+
+TITLE = "Own tools, built with RobustBench-TC"
+"""What such a dataset is called where others stand beside it."""
 
 
 def own_card(report: BuildReport, book: Book, release: Release | None = None) -> str:
@@ -18,11 +22,11 @@ def own_card(report: BuildReport, book: Book, release: Release | None = None) ->
         "robustbench_tc_own.md.j2",
         report,
         release,
-        title="Own tools, built with RobustBench-TC",
+        title=TITLE,
         rows=report.total,
         tags=("tool-calling", "function-calling", "robustness", "agents"),
         configs=report.configs,
-        header={"licence": "other"},
+        header={"licence": "other", "combined": combined(report.configs)},
         book=book,
         source=sources.OWN,
         types=[t for t in taxonomy.known_with(count) if count.get(t.code)],

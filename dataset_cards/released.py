@@ -1,4 +1,4 @@
-"""The files of a release that hold its version: card and reports, croissant.json, the licence."""
+"""The files of a release that hold its version: card and reports, croissant.json, eval.yaml, the licence."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,9 +21,10 @@ from robustbench_tc.taxonomy import CLEAN
 from . import responsible_ai, said
 from .checkpoint import NAME as CHECKPOINT, Checkpoint, checkpoint_card
 from .croissant import croissant
+from .eval_yaml import NAME as EVAL, eval_yaml
 from .facts import Release
 from .live import live_card
-from .own import book_of, own_card
+from .own import TITLE as OWN_TITLE, book_of, own_card
 from .render import benchmark_card
 from .training import training_card
 
@@ -58,7 +59,10 @@ def render(folder: Path, release: Manifest) -> Mapping[str, bytes]:
     made = {"README.md": card.encode(), "build_report.md": report.markdown().encode()}
     named = report.files | {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
     made["build_report.json"] = msgspec.structs.replace(report, files=named).json()
-    licence = NO_LICENCE if release.profile == OWN_CASES else licence_text()
+    own = release.profile == OWN_CASES
+    if release.kind == "robustbench-tc":
+        made[EVAL] = eval_yaml(OWN_TITLE if own else title, about["description"], report.configs)
+    licence = NO_LICENCE if own else licence_text()
     return {**made, "croissant.json": croissant(its, **about), "LICENSE": licence}
 
 

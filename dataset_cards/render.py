@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from robustbench_tc import __version__, sources, taxonomy
+from robustbench_tc.builders.configs import combined
 from robustbench_tc.builders.report import BuildReport, LiveReport
 from robustbench_tc.io import templates
 from robustbench_tc.schema import GOLD_NOT_STATED
@@ -63,7 +64,7 @@ def benchmark_card(report: BuildReport, release: Release | None = None) -> str:
         rows=report.total,
         tags=("tool-calling", "function-calling", "robustness", "agents", "benchmark"),
         configs=report.configs,
-        header={"languages": said.language_codes(count)},
+        header={"languages": said.language_codes(count), "combined": combined(report.configs)},
         types=[t for t in taxonomy.known_with(count) if t.code in count],
         count=count,
         said=said,

@@ -229,7 +229,7 @@ class Handler(BaseHTTPRequestHandler):
             return Answer(body=repo.refs())
         if what == "discussions":
             with self.state.lock:
-                return self._discussions(repo, name, revision, rest)
+                return self._discussions(repo, kind, name, revision, rest)
         proposed = "create_pr" in self.query or repo.pull(revision) is not None
         refused = self._may_propose(repo.pull(revision)) if proposed else None
         if refused or not proposed:
@@ -315,7 +315,7 @@ class Handler(BaseHTTPRequestHandler):
         """The account that asks."""
         return str(identity(self._token() or "")["name"])
 
-    def _discussions(self, repo: Repo, name: str, number: str, act: str) -> Answer:
+    def _discussions(self, repo: Repo, kind: str, name: str, number: str, act: str) -> Answer:
         """The list of pull requests in pages, the page of one, and what is done to one."""
         if not number.isdecimal():
             kinds = {"open": ["open"], "closed": ["closed", "merged"], "all": ["open", "closed", "merged"]}
@@ -326,14 +326,14 @@ class Handler(BaseHTTPRequestHandler):
                 if pull.status in wanted and pull.author in self.query.get("author", [pull.author])
             ]
             start = int(self.query.get("p", ["0"])[0]) * 10
-            page = [pull.shown(name, []) for pull in there[start : start + 10]]
+            page = [pull.shown(name, kind, []) for pull in there[start : start + 10]]
             return Answer(body={"discussions": page, "count": len(there), "start": start})
         pull = repo.pulls.get(int(number))
         if pull is None:
             return refusal(404, f"no discussion {number}")
         conflicts = repo.conflicts(pull) if pull.status == "open" else []
         if not act:
-            return Answer(body=pull.shown(name, conflicts))
+            return Answer(body=pull.shown(name, kind, conflicts))
         theirs = act != "merge" and (act == "comment" or pull.author == self._name())
         if refused := self._may_propose() if theirs else self._may_write(name.split("/")[0]):
             return refused

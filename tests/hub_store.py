@@ -89,7 +89,7 @@ class Pull:
         self.head = commit
         self.tell("commit", author, {"subject": title, "oid": commit})
 
-    def shown(self, name: str, conflicts: list[str]) -> Json:
+    def shown(self, name: str, kind: str, conflicts: list[str]) -> Json:
         """Its page, and its line in the list."""
         return {
             "title": self.title,
@@ -97,7 +97,7 @@ class Pull:
             "author": {"name": self.author},
             "createdAt": NOW,
             "status": self.status,
-            "repo": {"name": name, "type": "dataset"},
+            "repo": {"name": name, "type": kind.removesuffix("s")},
             "isPullRequest": True,
             "changes": {"base": "refs/heads/main", "mergeCommitId": self.merged_as},
             "filesWithConflicts": conflicts,

@@ -8,7 +8,7 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.api import build_live
-from robustbench_tc.builders.configs import CONFIGS, TABLES
+from robustbench_tc.builders.configs import CONFIGS, TABLES, combined
 from robustbench_tc.builders.toolrl_dr import build
 from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
@@ -59,6 +59,14 @@ def test_every_config_loads_at_its_revision_byte_for_byte(
     expected = contents_of(versions[revision])
     assert set(expected) == {*CONFIGS, *TABLES}
     assert client.load(REPO, revision, list(expected)) == expected
+    folder, together = versions[revision], combined(expected)
+    assert list(together) == ["perturbed", *taxonomy.COMPONENTS]
+    for config, found in client.load(REPO, revision, list(together)).items():
+        paths = (path for code in together[config] for path in configs_of(folder)[code])
+        rows = [row for path in paths for row in pq.read_table(path).to_pylist()]
+        assert found["rows"] == {"test": rows_hash(rows)}
+    found = client.verify(str(folder), against=f"{REPO}@{revision}")
+    assert found["intact"] and "eval.yaml" in manifest.read(folder).files
 
 
 def test_every_config_streams_the_same_rows(client: Client, versions: dict[str, Path]) -> None:

@@ -54,6 +54,7 @@ def test_a_release_holds_the_audited_bytes_and_states_them_file_by_file(build: P
         "README.md",
         "LICENSE",
         "croissant.json",
+        "eval.yaml",
         "build_report.json",
         "build_report.md",
         marker.AUDIT,

@@ -28,6 +28,9 @@ OF_AN_AUDIT = (AUDIT_REPORT, "audit_report.html")
 OF_A_RELEASE = ("LICENSE", "croissant.json")
 """Files that only a release has, besides its manifest; the manifest names them."""
 
+OF_THE_BENCHMARK = "eval.yaml"
+"""A further one, which no release of live or training data has."""
+
 _SHARD = re.compile(r"(?P<config>[A-Za-z0-9_]+)/(?:test|train|validation)-\d{5}-of-\d{5}\.parquet")
 
 
@@ -68,9 +71,10 @@ def named(folder: Folder) -> Named:
         return Named(checksums, wrong, False)
     checksums[manifest.NAME] = set()
     beside = {path: set[str]() for path in manifest.BESIDE if path in folder.there}
+    of_a_release = (*OF_A_RELEASE, *[OF_THE_BENCHMARK] * (folder.kind == "benchmark"))
     released = load(folder, manifest.NAME).get("files")
     for path, entry in (released if isinstance(released, dict) else {}).items():
-        if path in checksums or path in OF_A_RELEASE or path in OF_AN_AUDIT:
+        if path in checksums or path in of_a_release or path in OF_AN_AUDIT:
             checksums.setdefault(path, set()).add(str(entry.get("sha256") if isinstance(entry, dict) else ""))
         else:
             wrong.append(Failure(path, f"{manifest.NAME} names it, and no release has it"))

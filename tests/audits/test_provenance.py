@@ -349,7 +349,7 @@ def test_a_manifest_that_says_otherwise_is_seen(what: str, released: Path) -> No
     assert failing(released) & ({"provenance.card"} if what == "version" else seen_by)
 
 
-@pytest.mark.parametrize("name", ["README.md", "build_report.md", "croissant.json", "LICENSE"])
+@pytest.mark.parametrize("name", ["README.md", "build_report.md", "croissant.json", "eval.yaml", "LICENSE"])
 def test_cards_of_a_release_are_rendered_again(name: str, released: Path) -> None:
     """Whoever changes one and its line in the manifest is found without a key."""
     (released / name).write_bytes((released / name).read_bytes() + b" ")
@@ -358,6 +358,15 @@ def test_cards_of_a_release_are_rendered_again(name: str, released: Path) -> Non
     found["files"][name] = msgspec.to_builtins(manifest.entry(released / name))
     path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     assert "provenance.card" in failing(released)
+
+
+@pytest.mark.parametrize(("kind", "has"), [("robustbench-tc", True), ("robustbench-tc-live", False)])
+def test_only_a_release_of_the_benchmark_has_an_eval_yaml(kind: str, has: bool, tmp_path: Path) -> None:
+    """Elsewhere nobody renders it again."""
+    (tmp_path / marker.BUILD).write_text(json.dumps({"kind": kind, "files": {}}))
+    (tmp_path / manifest.NAME).write_text('{"files": {"eval.yaml": {"sha256": "0"}}}')
+    wrong = {failure.where for failure in named(Folder(tmp_path)).wrong}
+    assert ("eval.yaml" not in wrong) is has
 
 
 def test_cards_of_another_version_of_the_package_say_so(

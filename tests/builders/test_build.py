@@ -92,7 +92,7 @@ def test_it_loads_by_name_offline(bundled: Path, tmp_path: Path) -> None:
     number, first, configs, default = json.loads(done.stdout.splitlines()[-1])
     assert number == counts(bundled)["CD_AB"]
     assert first == ["id", "clean_id"]
-    assert configs == [*CONFIGS, *TABLES]
+    assert configs == [*CONFIGS, *TABLES, "perturbed", *taxonomy.COMPONENTS]
     assert default == "clean"
 
 

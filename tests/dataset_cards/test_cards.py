@@ -109,11 +109,17 @@ def test_the_front_matter_names_every_config_with_its_files_and_sizes(
     front = front_matter(card)
     assert front["license"] == "apache-2.0" and front["language"] == ["en"]
     assert front["size_categories"] == ["1K<n<10K"]
-    assert [config["config_name"] for config in front["configs"]] == list(report.configs)
+    names = [*report.configs, "perturbed", *taxonomy.COMPONENTS]
+    assert [config["config_name"] for config in front["configs"]] == names
     assert {str(config["version"]) for config in front["configs"]} == {"1.2.3"}
     for config in front["configs"]:
         (files,) = config["data_files"]
-        assert list(build.glob(files["path"]))
+        paths = files["path"] if isinstance(files["path"], list) else [files["path"]]
+        found = {path.parent.name for one in paths for path in build.glob(one)}
+        name = config["config_name"]
+        assert found == {*configs.combined(report.configs).get(name, [name])}
+    hashes = [config["description"] for config in front["configs"]]
+    assert len(set(hashes)) == len(hashes) and all(one.startswith("sha256:") for one in hashes)
     sizes = {info["config_name"]: info["splits"][0]["num_examples"] for info in front["dataset_info"]}
     for config, number in sizes.items():
         assert number == sum(pq.read_metadata(path).num_rows for path in (build / config).glob("*.parquet"))

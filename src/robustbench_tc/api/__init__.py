@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .comparing import compare, gate
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
-    from .exchanging import export, export_requests, import_predictions
+    from .exchanging import export, export_hub, export_requests, import_predictions
     from .fetching import fetch
     from .leaderboard import serve, submit
     from .listing import (
@@ -64,6 +64,7 @@ __all__ = [
     "evaluate",
     "explain_plan",
     "export",
+    "export_hub",
     "export_requests",
     "failures",
     "fetch",
@@ -106,7 +107,7 @@ _HOMES = {
     ".comparing": "compare gate",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
-    ".exchanging": "export export_requests import_predictions",
+    ".exchanging": "export export_hub export_requests import_predictions",
     ".fetching": "fetch",
     ".leaderboard": "serve submit",
     ".listing": "list_defences list_inspect list_lm_eval list_models list_sources list_types list_verifiers",

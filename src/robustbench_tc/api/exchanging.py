@@ -1,4 +1,4 @@
-"""Predictions for other harnesses, and from them; requests for whoever asks elsewhere: `export`, `import`."""
+"""Predictions, results and requests for other places, and from them: `export`, `export hub`, `import`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,11 +6,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..errors import UserError
-from ..option import Option, check, struct_of
+from ..option import Option, Tell, check, silent, struct_of
 from . import options
 
 if TYPE_CHECKING:
     from ..eval.exchange import Exchanged
+    from ..eval.leaderboard.eval_results import Exported
 
 
 def export(
@@ -117,6 +118,50 @@ def export_requests(
         path=str(out),
         notes=(*folder.notes, f"then: rbtc import ANSWERS.jsonl {folder.path}"),
         of="requests",
+    )
+
+
+def export_hub(
+    run: Annotated["str | Path", options.RUN],
+    *,
+    dataset: Annotated[str, options.DATASET],
+    out: Annotated["str | Path", options.OUT],
+    partial: Annotated[
+        bool, Option(help="Take a run that lacks answers or rows too; the notes then say so.")
+    ] = False,
+    source_url: Annotated[str | None, Option(help="Where the results can be looked into.")] = None,
+    source_name: Annotated[str | None, Option(help="What is found there, as `Report`.")] = None,
+    source_user: Annotated[str | None, Option(help="Whose it is: an account on the Hub.")] = None,
+    date: Annotated[
+        str | None, Option(help="When it was run, as 2026-11-27. Default: the day of the run's last start.")
+    ] = None,
+    push: Annotated[
+        str | None, Option(help="The model on the Hub, ORG/NAME, that gets the file as a pull request.")
+    ] = None,
+    progress: Tell = silent,
+) -> "Exported":
+    """Write a run's accuracies as the Hub shows them on a model's page, .eval_results/robustbench-tc.yaml.
+
+    A result in percent for clean, perturbed and each component: the tasks of the dataset's eval.yaml. A pull
+    request names the revision by its commit.
+
+    Example: rbtc export hub runs/qwen3-8b-fc --dataset acme/robustbench-tc@v1.0.0 --out results
+    Example: rbtc export hub runs/qwen3-8b-fc --dataset acme/robustbench-tc@v1.0.0 --out results \
+    --push Qwen/Qwen3-8B --source-url https://acme.org/report.html
+
+    Raises UserError for a live run, and unless it may be partial for one that lacks answers or rows.
+    """
+    from ..eval.leaderboard.eval_results import Source, export as write
+
+    return write(
+        Path(run),
+        Path(out),
+        dataset=dataset,
+        source=Source(source_url, source_name, source_user),
+        date=date,
+        partial=partial,
+        push=push,
+        said=progress,
     )
 
 

@@ -146,7 +146,10 @@ COMMAND = Option(
 CONCURRENCY = Option(
     help="Requests under way, per address; programs at once; or the largest batch.", panel=COST, at_least=1
 )
-DATASET = Option(help="Where the run's dataset lies now, if it was moved.", typed=str | None)
+DATASET = Option(
+    help="Where the run's dataset lies now, if it was moved; `export hub`: on the Hub, ORG/NAME[@REVISION].",
+    typed=str | None,
+)
 DEFEND = Option(
     help="NAME[,NAME]: defences between the rows and the model, the first in front (`rbtc list defences`).",
     panel=MODEL_PANEL,

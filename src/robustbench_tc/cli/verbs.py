@@ -5,7 +5,7 @@ from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
 from ..api.comparing import compare, gate
 from ..api.evaluating import evaluate, probe
-from ..api.exchanging import export, export_requests, import_predictions
+from ..api.exchanging import export, export_hub, export_requests, import_predictions
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
@@ -97,6 +97,13 @@ EVALUATE = (
         kept="the server is stopped, and answers so far are kept in {out}; the same command goes on",
     ),
     Verb(name="export", function=export, panel="Evaluate", as_json=False),
+    Verb(
+        name="export hub",
+        function=export_hub,
+        panel="Evaluate",
+        doing="exporting",
+        kept="nothing was written to {out}; the same command finds a pull request that it has opened",
+    ),
     Verb(name="export requests", function=export_requests, panel="Evaluate", as_json=False),
     Verb(name="import", function=import_predictions, panel="Evaluate", as_json=False),
     Verb(

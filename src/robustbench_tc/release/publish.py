@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
+from ..builders.configs import combined
 from ..dataset_cards.released import read_audit
 from ..errors import UserError
 from ..io import manifest, parquet
@@ -143,7 +144,10 @@ def read_back(hub: Hub, folder: Path, files: Collection[str], commit: str) -> No
     for path in files:
         if manifest.unlike(there / path, manifest.entry(folder / path)):
             raise UserError(f"{hub.repo}: {path} reads back with other bytes; {AGAIN}")
-    for config, paths in configs_of(folder).items() if hub.repo_type == "dataset" else ():
+    configs = configs_of(folder) if hub.repo_type == "dataset" else {}
+    for config, codes in combined(configs).items():
+        configs[config] = [path for code in codes for path in configs[code]]
+    for config, paths in configs.items():
         hub.progress(f"loading {config}")
         with tempfile.TemporaryDirectory() as cache:
             named = {"revision": commit, "token": hub.token, "cache_dir": cache}

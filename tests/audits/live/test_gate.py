@@ -66,6 +66,7 @@ def test_a_release_is_audited_and_loads_by_its_name(release: Path) -> None:
     assert {f"replay.{name}" for name in ("gold_state", "label_holds", "fault_is_met")} <= set(ran)
     assert "provenance.generations" not in ran and ran["provenance.rows"]["applied"] == 594
     assert verify(release).intact
+    assert not (release / "eval.yaml").exists()  # inspect_ai's reader plays no episodes
     code = (
         "from datasets import load_dataset; "
         "rows = load_dataset('robustbench-tc-live', 'live_silent_no_op', split='test'); "

@@ -193,7 +193,7 @@ class Forged:
         named = {p.relative_to(self.path).as_posix(): p for p in sorted(self.path.rglob("*")) if p.is_file()}
         beside = {marker.BUILD, marker.AUDIT, marker.PAGE, manifest.NAME, *manifest.BESIDE}
         if manifest.NAME in named:
-            beside |= {"LICENSE", "croissant.json"}
+            beside |= {"LICENSE", "croissant.json", "eval.yaml"}
         report["files"] = {
             name: marker.sha256(p)
             for name, p in sorted(named.items())

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +57,17 @@ def inspect(*words: object, place: Path, **more: str) -> subprocess.CompletedPro
 
 def samples(place: Path) -> tuple[Path, dict[str, Any], list[dict[str, Any]]]:
     """The only log of inspect_ai there, its header and its samples."""
-    [found] = (place / "logs").glob("*.eval")
-    with inspect_log.Zip(found) as log:
-        members = {name: json.loads(log.member(name) or b"") for name in log.NameToInfo}
-    return (
-        found,
-        members["header.json"],
-        [one for name, one in members.items() if name.startswith("samples/")],
-    )
+    [found] = every(place)
+    return found
+
+
+def every(place: Path) -> Iterator[tuple[Path, dict[str, Any], list[dict[str, Any]]]]:
+    """The logs there."""
+    for found in (place / "logs").glob("*.eval"):
+        with inspect_log.Zip(found) as log:
+            members = {name: json.loads(log.member(name) or b"") for name in log.NameToInfo}
+        whole = [one for name, one in members.items() if name.startswith("samples/")]
+        yield found, members["header.json"], whole
 
 
 def printed(header: dict[str, Any]) -> dict[str, float]:

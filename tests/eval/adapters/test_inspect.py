@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,12 +20,17 @@ from robustbench_tc.builders.live.build import VERSION as LIVE_VERSION
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.adapters import logs, rows
 from robustbench_tc.eval.stats import runs, summary
+from robustbench_tc.io import parquet
 from tests import agent_server
 from tests.conftest import NIGHTLY, ROOT, Done, nightly
+from tests.hub import WRITER, Hub
+from tests.hub_client import Client
+from tests.loopback import LoopbackServer, reply
+from tests.released import released, small_build
 
 from . import episodes, played
 from .bars import compared
-from .harnesses import asked_by_inspect, commands, inspect, printed, program, run, samples, verdicts
+from .harnesses import asked_by_inspect, commands, every, inspect, printed, program, run, samples, verdicts
 
 ALSO = ("finish_reason", "injected", "score", "flags", "sample_hash")
 
@@ -119,6 +125,51 @@ def test_other_providers_are_not_asked_for_calls(release: Path, tmp_path: Path) 
         place=tmp_path,
     )
     assert "mode=fc needs chat completions" in done.stdout + done.stderr
+
+
+OF_HF = """
+import sys, yaml
+from inspect_ai._eval.task.hf import HFTask
+print([HFTask.model_validate(one).id for one in yaml.safe_load(open(sys.argv[1], "rb"))["tasks"]])
+"""
+
+
+def test_the_hubs_reader_runs_the_tasks_of_a_release(tmp_path: Path) -> None:
+    """`eval.yaml` by inspect_ai's own model, and `inspect eval hf/ORG/NAME` against the loopback Hub: right
+    is the first accepted answer letter by letter, with the tools as text in the system message."""
+    python = program("inspect", "python")
+    small_build(tmp_path / "build")
+    release = tmp_path / "robustbench-tc"
+    released(tmp_path / "build", release)
+    read = subprocess.run([python, "-c", OF_HF, release / "eval.yaml"], capture_output=True, text=True)
+    tasks = ["clean", "perturbed", "observation", "reward", "transition"]
+    assert read.stdout.strip() == str(tasks), read.stderr
+    plain = [one for path in sorted(release.glob("*/test-*.parquet")) for one in parquet.read_rows([path])]
+    clean = {one["messages"][-1]["content"]: one for one in plain if one.get("type_code") == "clean"}
+    asked: list[list[dict[str, str]]] = []
+
+    def answer(body: dict[str, Any]) -> Any:
+        asked.append(body["messages"])
+        row = clean.get(body["messages"][-1]["content"])
+        return reply("I cannot." if row is None or row["source"] == "bfcl_v3" else row["gold_call"])
+
+    with Hub() as hub, LoopbackServer(answer) as server:
+        with Client(hub.environment(WRITER, tmp_path / "publisher")) as client:
+            client.publish(release, "acme/robustbench-tc", WRITER)
+        env = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1"}
+        words = ("eval", "hf/acme/robustbench-tc@v1.0.0", "--model", "openai-api/rbtc/m")
+        done = inspect(*words, place=tmp_path, RBTC_BASE_URL=server.url, HF_HUB_OFFLINE="0", **env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {header["eval"]["task"].rpartition("/")[2]: whole for _, header, whole in every(tmp_path)}
+    assert set(found) == set(tasks)
+    by_id = {one["id"]: one for one in plain if "gold_call" in one}
+    for sample in found["clean"]:
+        row = by_id[sample["metadata"]["id"]]
+        assert sample["scores"]["match"]["value"] == ("I" if row["source"] == "bfcl_v3" else "C")
+    assert {one["metadata"]["type_code"] for one in found["transition"]} == {"transient_timeout"}
+    system, *said = next(one for one in asked if one[-1]["content"] in clean)
+    row = clean[said[-1]["content"]]
+    assert row["tools"] in system["content"] and said == [dict(one) for one in row["messages"]]
 
 
 def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, tmp_path: Path) -> None:

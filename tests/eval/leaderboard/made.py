@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from robustbench_tc import api, llm, schema, seeding, taxonomy
+from robustbench_tc import llm, schema, seeding, taxonomy
 from robustbench_tc.compute import loop
 from robustbench_tc.eval import predictions, prompts, record, scripted, session, speakers, who
 from robustbench_tc.eval.dialogue import Dialogue

@@ -33,12 +33,13 @@ def audit(folder: Path, judge: Sequence[Judge] = (), **options: Any) -> AuditRep
 
 
 def audit_rows(folder: Path) -> AuditReport:
-    """What the gate says of the rows and rewritten texts of a build: half of its work."""
+    """What the gate says of the configs, rows and rewritten texts of a build: half of its work."""
     from robustbench_tc.audits.expectations import benchmark
 
     scan = Scan(Folder(folder))
     judged = paraphrase.audit(scan.found.pairs, {}, recorded_judge(build=folder))
-    checks = [*benchmark.rows_suite(scan), *benchmark.texts_suite(scan), *judged.checks]
+    suites = [*benchmark.configs_suite(scan), *benchmark.rows_suite(scan), *benchmark.texts_suite(scan)]
+    checks = [*suites, *judged.checks]
     return AuditReport(
         package_version="0",
         kind="benchmark",

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.audits import shortcuts
+from robustbench_tc.audits import paraphrase, shortcuts
 from robustbench_tc.audits.expectations.benchmark import pinned
+from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.judges import recorded_judge
 from robustbench_tc.audits.report import AuditReport, Shortcut
+from robustbench_tc.audits.scan import Scan
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.builders.sources import read
 
@@ -39,7 +42,7 @@ def test_every_written_text_is_judged_and_pinned_and_no_tool_is_in_doubt(report:
 
 def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None:
     """Another description, another parameter's; row and diff agree, and what was judged has another hash."""
-    folder = builds.copy(paper, tmp_path / "robustbench-tc")
+    folder = builds.some_configs(paper, tmp_path / "robustbench-tc", "clean", "redundant")
 
     def sharpen(rows: list[builds.Row]) -> list[str]:
         for row, words in zip(
@@ -55,7 +58,9 @@ def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None
         return [row["id"] for row in rows[:2]]
 
     sharpened = builds.edit(folder, "redundant", sharpen)
-    check = builds.find(builds.audit(folder), "paraphrase.redundant")
+    found = Scan(Folder(folder)).found
+    judged = paraphrase.audit(found.pairs, found.new_tools, recorded_judge(build=folder))
+    check = next(one for one in judged.checks if one.id == "paraphrase.redundant")
     assert check.status == "failed"
     assert set(sharpened) <= {failure.where for failure in check.failures}
 

@@ -1,4 +1,4 @@
-"""Every check of a live row catches the defect that is planted for it; `test_gate.py` audits a sound build."""
+"""Every check of a live row catches the defect planted for it; `test_gate.py` audits a sound build."""
 
 import asyncio
 import shutil

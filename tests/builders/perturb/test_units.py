@@ -19,7 +19,7 @@ from .planted import spoil
 from .strategies import rewritten, samples
 
 LONG = () if NIGHTLY else tuple(code for code in REGISTRY if re.fullmatch(r"context_.*(8k|32k)", code))
-"""By day `test_context.py` has them, over five samples: they differ from the shortest by their length alone."""
+"""By day `test_context.py` has them, over five samples: they differ from the shortest by length alone."""
 CODES = [code for code in REGISTRY if code not in LONG]
 POOL = [
     Tool("lend", "Lends a boat.", {"type": "object", "properties": {"boat": {"type": "string"}}}),

@@ -10,10 +10,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc.audits import gate
+from robustbench_tc.audits import gate, paraphrase
+from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.judges import recorded_judge
 from robustbench_tc.audits.report import AuditReport, Check
+from robustbench_tc.audits.scan import Scan
 from robustbench_tc.builders import errata_files, generations
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
@@ -28,6 +30,35 @@ SEED = 0
 def audit(folder: Path, judge: Sequence[Judge] = (), **options: Any) -> AuditReport:
     """The gate, by the judgments that ship with the package alone."""
     return gate.audit(folder, judge=judge or [recorded_judge(build=folder)], **options)
+
+
+def audit_rows(folder: Path) -> AuditReport:
+    """What the gate says of the configs, rows and rewritten texts of a build: half of its work."""
+    from robustbench_tc.audits.expectations import benchmark
+
+    scan = Scan(Folder(folder))
+    judged = paraphrase.audit(scan.found.pairs, {}, recorded_judge(build=folder))
+    suites = [*benchmark.configs_suite(scan), *benchmark.rows_suite(scan), *benchmark.texts_suite(scan)]
+    checks = [*suites, *judged.checks]
+    return AuditReport(
+        package_version="0",
+        kind="benchmark",
+        name=folder.name,
+        build="",
+        passed=not any(one.blocks for one in checks),
+        checks=tuple(checks),
+    )
+
+
+def some_configs(folder: Path, to: Path, *configs: str) -> Path:
+    """A copy with the rows of these configs alone."""
+    to.mkdir()
+    for path in folder.iterdir():
+        if path.is_file():
+            shutil.copy(path, to)
+    for config in configs:
+        shutil.copytree(folder / config, to / config)
+    return to
 
 
 Make = Callable[[Path, Path], object]

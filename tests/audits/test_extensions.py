@@ -88,7 +88,7 @@ def damaged(extended: Path, tmp_path_factory: pytest.TempPathFactory) -> Damaged
     with pytest.MonkeyPatch.context() as patch:  # so many at once: show them all
         patch.setattr(report, "SHOWN", 10_000)
         patch.setattr(gx, "SHOWN", 10_000)
-        return Damaged(failing(builds.audit(folder)), general, own)
+        return Damaged(failing(builds.audit_rows(folder)), general, own)
 
 
 def _own(code: str, clean: dict[str, Sample], rows: list[Row]) -> dict[str, str]:
@@ -138,7 +138,8 @@ class Strangers(NamedTuple):
 @pytest.fixture(scope="module")
 def strangers(extended: Path, tmp_path_factory: pytest.TempPathFactory) -> Strangers:
     """A type that the audit does not know, and a config that is none of ours, in one build: one audit."""
-    folder = builds.copy(extended, tmp_path_factory.mktemp("strangers") / "robustbench-tc")
+    to = tmp_path_factory.mktemp("strangers") / "robustbench-tc"
+    folder = builds.some_configs(extended, to, "clean", "CD_AB_pref", "known_issues")
     builds.copy(folder / "CD_AB_pref", folder / "my_type")
     builds.copy(folder / "known_issues", folder / "notes")
 
@@ -148,7 +149,7 @@ def strangers(extended: Path, tmp_path_factory: pytest.TempPathFactory) -> Stran
         return planted(rows)
 
     rows = builds.edit(folder, "my_type", strange)
-    return Strangers(builds.audit(folder), rows, len(builds.rows(folder, "my_type")))
+    return Strangers(builds.audit_rows(folder), rows, len(builds.rows(folder, "my_type")))
 
 
 def test_a_type_that_the_audit_does_not_know_fails_and_its_rows_are_looked_at(strangers: Strangers) -> None:
@@ -223,4 +224,4 @@ def test_types_of_a_language_that_no_module_states_pass_the_gate(tmp_path: Path)
         return str(rows[0]["id"])
 
     row = builds.edit(folder, "language_full_de", spoil)
-    assert failing(builds.audit(folder, judge=judge))("rows.unit_finds_nothing", row)
+    assert failing(builds.audit_rows(folder))("rows.unit_finds_nothing", row)

@@ -414,7 +414,7 @@ def planted(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Au
         if config == "clean":  # a perturbed row may hold what its clean row holds
             taken = {row["clean_id"] for row in fit[: len(plants)]}
     assert set(where) == set(PLANTS)
-    return builds.audit(folder), where
+    return builds.audit_rows(folder), where
 
 
 def _fits(row: Row) -> bool:

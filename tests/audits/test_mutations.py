@@ -28,14 +28,21 @@ def of_rows(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[di
     with pytest.MonkeyPatch.context() as patch:  # so many at once: show them all
         patch.setattr(report, "SHOWN", 1_000)
         patch.setattr(gx, "SHOWN", 1_000)
-        return planted, builds.audit(folder)
+        return planted, builds.audit_rows(folder)
 
 
 @pytest.fixture(scope="module")
 def of_folder(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], AuditReport]:
+    """A copy with every defect of the folder, and what the gate says of it with a judge who likes no tide."""
     folder = builds.copy(bundled, tmp_path_factory.mktemp("folder") / "robustbench-tc")
     planted = {defect.name: str(defect.plant(folder)) for defect in FOLDER}
-    return planted, builds.audit(folder)
+    return planted, builds.audit(folder, judge=[Recorded(low, "test")])
+
+
+def low(item: Item) -> Judgment | None:
+    if not isinstance(item, Pair):
+        return None
+    return Judgment(2 if "tide" in item.before.lower() else 5, "the port changed", "test")
 
 
 def caught(defect: Defect, planted: dict[str, str], audit: AuditReport) -> None:
@@ -104,14 +111,8 @@ def test_every_check_of_the_gate_has_a_planted_defect(audited: AuditReport) -> N
     assert {check.id for check in audited.checks} - planted - set(ELSEWHERE) == set()
 
 
-def low(item: Item) -> Judgment | None:
-    if not isinstance(item, Pair):
-        return None
-    return Judgment(2 if "tide" in item.before.lower() else 5, "the port changed", "test")
-
-
-def test_a_pair_that_is_judged_2_is_caught(bundled: Path) -> None:
-    audit = builds.audit(bundled, judge=[Recorded(low, "test")])
+def test_a_pair_that_is_judged_2_is_caught(of_folder: tuple[dict[str, str], AuditReport]) -> None:
+    _, audit = of_folder
     failing = [c for c in audit.blocking if c.id.startswith("paraphrase.")]
     assert failing and not audit.passed
     assert any("scored 2" in f.what for c in failing for f in c.failures)

@@ -2,16 +2,23 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from robustbench_tc import taxonomy
+from robustbench_tc.audits import paraphrase, shortcuts
 from robustbench_tc.audits.expectations.benchmark import pinned
-from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.judges import recorded_judge
+from robustbench_tc.audits.report import AuditReport, Shortcut
+from robustbench_tc.audits.scan import Scan
+from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.builders.sources import read
 
-from . import builds, defects
+from ..conftest import ROOT
+from . import blind_table, builds, defects
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +42,7 @@ def test_every_written_text_is_judged_and_pinned_and_no_tool_is_in_doubt(report:
 
 def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None:
     """Another description, another parameter's; row and diff agree, and what was judged has another hash."""
-    folder = builds.copy(paper, tmp_path / "robustbench-tc")
+    folder = builds.some_configs(paper, tmp_path / "robustbench-tc", "clean", "redundant")
 
     def sharpen(rows: list[builds.Row]) -> list[str]:
         for row, words in zip(
@@ -51,7 +58,9 @@ def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None
         return [row["id"] for row in rows[:2]]
 
     sharpened = builds.edit(folder, "redundant", sharpen)
-    check = builds.find(builds.audit(folder), "paraphrase.redundant")
+    found = Scan(Folder(folder)).found
+    judged = paraphrase.audit(found.pairs, found.new_tools, recorded_judge(build=folder))
+    check = next(one for one in judged.checks if one.id == "paraphrase.redundant")
     assert check.status == "failed"
     assert set(sharpened) <= {failure.where for failure in check.failures}
 
@@ -119,3 +128,43 @@ def test_what_was_reviewed_is_what_upstream_has_and_no_more(shared: Path) -> Non
             found |= {find.fingerprint(flagged.text) for flagged, find in everything.to_review(raw, row)}
             assert list(shipped.to_review(raw, row)) == [], row.id
     assert {one for group in groups() if group.source in SOURCES for one in group.hashes} <= found
+
+
+# --- what needs no reading ----------------------------------------------------------------------------------
+
+OFFERS = tuple(kind.code for kind in taxonomy.types() if kind.channel == "offers")
+
+
+@pytest.fixture(scope="module")
+def of_paper(report: AuditReport) -> dict[str, Shortcut]:
+    return {one.type_code: one for one in report.shortcuts}
+
+
+def test_the_figures_of_the_page_are_those_of_the_paper_profile(of_paper: dict[str, Shortcut]) -> None:
+    """Moved on purpose? `make blind` writes them again."""
+    match = blind_table.PLACE.search((ROOT / blind_table.DOCS).read_text("utf-8"))
+    assert match is not None
+    found = "\n".join(blind_table.lines(tuple(of_paper.values()))) + "\n"
+    assert match.group() == match.group(1) + found + match.group(2)
+
+
+def test_offers_and_same_names_without_description_need_no_reading(of_paper: dict[str, Shortcut]) -> None:
+    def right(policy: str, codes: Sequence[str]) -> float:
+        return sum(of_paper[code].right[policy] for code in codes) / sum(of_paper[c].rows for c in codes)
+
+    assert len(OFFERS) == 6
+    assert right("picks-best-offer", OFFERS) == right("picks-shortest-twin", OFFERS) == 1.0
+    assert right("picks-longest-definition", ["same_name_A", "same_name_B", "same_name_C"]) > 0.99
+    assert 0.4 < right("picks-longest-definition", ["same_name_D", "same_name_E"]) < 0.65
+
+
+def test_types_that_change_no_tool_have_the_figures_of_clean(of_paper: dict[str, Shortcut]) -> None:
+    clean = of_paper["clean"]
+    for code in ("realistic_typos", "query_paraphrase", "transient_timeout"):
+        assert (of_paper[code].right, of_paper[code].classifier) == (clean.right, clean.classifier)
+
+
+def test_the_named_types_are_the_solved_ones(of_paper: dict[str, Shortcut]) -> None:
+    named = {code for code, unit in REGISTRY.items() if unit.solved_without_reading}
+    solved = {code for code, one in of_paper.items() if shortcuts.solved_by(one)}
+    assert solved == named & set(taxonomy.codes())

@@ -1,6 +1,6 @@
 """What needs no reading: pinned figures, planted shortcuts, reasons, registries that nobody would write."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,58 +13,10 @@ from robustbench_tc.audits import classifier, shortcuts
 from robustbench_tc.audits.classifier import Example
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import AuditReport, Shortcut
-from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.schema import Tool
 
-from ..conftest import ROOT
 from ..eval.test_blind import REGISTRIES
-from . import blind_table, builds
-
-OFFERS = tuple(kind.code for kind in taxonomy.types() if kind.channel == "offers")
-
-
-@pytest.fixture(scope="module")
-def of_paper(paper: Path) -> dict[str, Shortcut]:
-    return {one.type_code: one for one in shortcuts.audit(Folder(paper))[0]}
-
-
-# --- the real benchmark -------------------------------------------------------------------------------------
-
-
-def test_the_figures_of_the_page_are_those_of_the_paper_profile(of_paper: dict[str, Shortcut]) -> None:
-    """Moved on purpose? `make blind` writes them again."""
-    match = blind_table.PLACE.search((ROOT / blind_table.DOCS).read_text("utf-8"))
-    assert match is not None
-    found = "\n".join(blind_table.lines(tuple(of_paper.values()))) + "\n"
-    assert match.group() == match.group(1) + found + match.group(2)
-
-
-def test_offers_and_same_names_without_description_need_no_reading(of_paper: dict[str, Shortcut]) -> None:
-    def right(policy: str, codes: Sequence[str]) -> float:
-        return sum(of_paper[code].right[policy] for code in codes) / sum(of_paper[c].rows for c in codes)
-
-    assert len(OFFERS) == 6
-    assert right("picks-best-offer", OFFERS) == right("picks-shortest-twin", OFFERS) == 1.0
-    assert right("picks-longest-definition", ["same_name_A", "same_name_B", "same_name_C"]) > 0.99
-    assert 0.4 < right("picks-longest-definition", ["same_name_D", "same_name_E"]) < 0.65
-
-
-def test_types_that_change_no_tool_have_the_figures_of_clean(of_paper: dict[str, Shortcut]) -> None:
-    clean = of_paper["clean"]
-    for code in ("realistic_typos", "query_paraphrase", "transient_timeout"):
-        assert (of_paper[code].right, of_paper[code].classifier) == (clean.right, clean.classifier)
-
-
-def test_the_same_build_gives_the_same_figures(paper: Path, of_paper: dict[str, Shortcut]) -> None:
-    again = shortcuts.audit(Folder(paper))[0]
-    assert {one.type_code: one for one in again} == of_paper
-
-
-def test_the_named_types_are_the_solved_ones(of_paper: dict[str, Shortcut]) -> None:
-    named = {code for code, unit in REGISTRY.items() if unit.solved_without_reading}
-    solved = {code for code, one in of_paper.items() if shortcuts.solved_by(one)}
-    assert solved == named & set(taxonomy.codes())
-
+from . import builds
 
 # --- the gate -----------------------------------------------------------------------------------------------
 
@@ -82,18 +34,27 @@ def without_reason(monkeypatch: pytest.MonkeyPatch, code: str, reason: str) -> N
     monkeypatch.setattr(taxonomy, "get", lambda asked: changed if asked == code else known(asked))
 
 
-def test_a_solved_type_without_a_reason_fails_the_gate(
-    bundled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def few(bundled: Path, tmp_path: Path) -> Path:
+    """A build of few types, to be spoilt."""
+    return builds.some_configs(bundled, tmp_path / "robustbench-tc", "clean", "CD", "redundant")
+
+
+def test_the_same_build_gives_the_same_figures(few: Path, audited: AuditReport) -> None:
+    known = {one.type_code: one for one in audited.shortcuts}
+    assert shortcuts.audit(Folder(few))[0] == tuple(known[code] for code in ("clean", "redundant", "CD"))
+
+
+def test_a_solved_type_without_a_reason_fails_the_gate(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_reason(monkeypatch, "CD", "")
-    named = shortcuts.audit(Folder(bundled))[1]
+    named = shortcuts.audit(Folder(few))[1]
     assert named.blocks and [one.where for one in named.failures] == ["CD"]
     assert "picks-best-offer is right in 60 of 60 rows (100.0 %)" in named.failures[0].what
 
 
-def test_a_reason_that_is_not_needed_is_listed(bundled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reason_that_is_not_needed_is_listed(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_reason(monkeypatch, "redundant", "It was once.")
-    named = shortcuts.audit(Folder(bundled))[1]
+    named = shortcuts.audit(Folder(few))[1]
     assert named.status == "passed" and "redundant give a reason and need none any more" in named.reason
 
 
@@ -103,9 +64,8 @@ def test_the_classifier_alone_can_solve_a_type() -> None:
     assert shortcuts.solved_by(Shortcut(type_code="CD", rows=10, chance=0.5, right={}, classifier=9)) == ""
 
 
-def test_new_tools_in_another_case_solve_their_type(bundled: Path, tmp_path: Path) -> None:
+def test_new_tools_in_another_case_solve_their_type(few: Path) -> None:
     """Half of the rows are enough where two new tools stand beside each original."""
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
 
     def shout(rows: list[builds.Row]) -> None:
         for row in rows:
@@ -114,8 +74,8 @@ def test_new_tools_in_another_case_solve_their_type(bundled: Path, tmp_path: Pat
                 if tool["name"] in brought:
                     tool["description"] = tool["description"].upper()
 
-    builds.edit(folder, "redundant", shout)
-    named = shortcuts.audit(Folder(folder))[1]
+    builds.edit(few, "redundant", shout)
+    named = shortcuts.audit(Folder(few))[1]
     (failure,) = named.failures
     assert named.blocks and failure.where == "redundant" and "the classifier is right in" in failure.what
     half = Shortcut(type_code="redundant", rows=10, chance=0.2, right={}, classifier=5)
@@ -123,8 +83,8 @@ def test_new_tools_in_another_case_solve_their_type(bundled: Path, tmp_path: Pat
     assert shortcuts.solved_by(msgspec.structs.replace(half, classifier=6))
 
 
-def test_rows_that_cannot_be_looked_at_are_counted(bundled: Path, tmp_path: Path) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_rows_that_cannot_be_looked_at_are_counted(few: Path) -> None:
+    rows = len(builds.rows(few, "CD"))
 
     def spoil(rows: list[builds.Row]) -> None:
         rows[0]["tools"] = "[{"
@@ -132,10 +92,10 @@ def test_rows_that_cannot_be_looked_at_are_counted(bundled: Path, tmp_path: Path
         rows[2]["golden_answers"] = '{"a": 1}'
         rows[3]["tools"], rows[3]["gold_tool_index"] = [], 7
 
-    builds.edit(folder, "CD", spoil)
-    figures, named = shortcuts.audit(Folder(folder))
+    builds.edit(few, "CD", spoil)
+    figures, named = shortcuts.audit(Folder(few))
     (of_cd,) = (one for one in figures if one.type_code == "CD")
-    assert of_cd.rows == len(builds.rows(bundled, "CD")) - 3
+    assert of_cd.rows == rows - 3
     assert "3 rows could not be looked at" in named.reason
 
 

@@ -74,6 +74,13 @@ def hashes(folder: Path) -> dict[str, str]:
     return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
+@pytest.fixture(scope="module")
+def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainingReport]:
+    """All configs of these rows, with nothing said otherwise."""
+    out = tmp_path_factory.mktemp("whole") / "toolrl-dr"
+    return out, made_from(source, out)
+
+
 # --- the real rows ------------------------------------------------------------------------------------
 
 
@@ -156,12 +163,14 @@ def test_full_has_no_clean_train_row_and_pairs_for_validation(real: tuple[Path, 
         assert codes == {"clean"}
 
 
-def test_validation_meets_types_that_training_leaves_out(source: Path, tmp_path: Path) -> None:
+def test_validation_meets_types_that_training_leaves_out(
+    source: Path, whole: tuple[Path, TrainingReport], tmp_path: Path
+) -> None:
     """So that a run without a component shows whether robustness carries over to it; training is the same."""
+    every, report = whole
     made_from(source, tmp_path / "action", configs=("full",), types=("action",))
-    report = made_from(source, tmp_path / "all", configs=("full",))
     held = rows(tmp_path / "action", "full", "validation")
-    assert held == rows(tmp_path / "all", "full", "validation")
+    assert held == rows(every, "full", "validation")
     assert {row["extra_info"]["component"] for row in rows(tmp_path / "action", "full")} == {"action"}
     assert sum(report.validation_used.values()) == sum(bool(row["extra_info"]["component"]) for row in held)
     assert report.validation_used
@@ -184,8 +193,10 @@ def test_no_benchmark_query_is_in_the_training_data(shared: Path, real: tuple[Pa
 # --- laws ---------------------------------------------------------------------------------------------
 
 
-def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -> None:
-    report = made_from(source, tmp_path / "here")
+def test_same_seed_same_bytes_in_another_process(
+    source: Path, whole: tuple[Path, TrainingReport], tmp_path: Path
+) -> None:
+    here, report = whole
     assert report.left_out["full"] == 12 and set(report.not_generated) == set(MODEL_WRITTEN)
     script = (
         "import sys; from pathlib import Path\n"
@@ -199,23 +210,25 @@ def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -
     )
     command = [sys.executable, "-c", script, str(source), str(tmp_path / "there")]
     subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "7"})
-    assert hashes(tmp_path / "here") == hashes(tmp_path / "there")
+    assert hashes(here) == hashes(tmp_path / "there")
 
 
-def test_another_seed_moves_draws_but_no_clean_row(source: Path, tmp_path: Path) -> None:
-    made_from(source, tmp_path / "a", configs=("full", "retry"))
+def test_another_seed_moves_draws_but_no_clean_row(
+    source: Path, whole: tuple[Path, TrainingReport], tmp_path: Path
+) -> None:
     made_from(source, tmp_path / "b", configs=("full", "retry"), seed=1)
-    drawn = [[row["extra_info"]["type_code"] for row in rows(tmp_path / x, "full")] for x in "ab"]
-    prompts = [[row["prompt"] for row in rows(tmp_path / x, "retry")] for x in "ab"]
+    both = whole[0], tmp_path / "b"
+    drawn = [[row["extra_info"]["type_code"] for row in rows(folder, "full")] for folder in both]
+    prompts = [[row["prompt"] for row in rows(folder, "retry")] for folder in both]
     assert drawn[0] != drawn[1] and prompts[0] == prompts[1]
 
 
-def test_rows_do_not_influence_each_other(source: Path, tmp_path: Path) -> None:
+def test_rows_do_not_influence_each_other(whole: tuple[Path, TrainingReport], tmp_path: Path) -> None:
     some = made.write(tmp_path / "some", [made.ferry_row(n) for n in range(5)], [made.ferry_row(1_000)])
-    made_from(source, tmp_path / "all", configs=("full",))
     made_from(some, tmp_path / "few", configs=("full",))
     few, every = (
-        [(row["prompt"], row["reward_model"]) for row in rows(tmp_path / x, "full")] for x in ("few", "all")
+        [(row["prompt"], row["reward_model"]) for row in rows(folder, "full")]
+        for folder in (tmp_path / "few", whole[0])
     )
     assert few == every[:5]
 
@@ -341,11 +354,12 @@ def test_paft_holds_conversations_that_end_with_the_gold(source: Path, tmp_path:
     assert {row["extra_info"]["type_code"] for row in found} == {"clean"} and len(found) == 60
 
 
-def test_it_loads_by_name(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_loads_by_name(
+    whole: tuple[Path, TrainingReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import datasets
 
-    made_from(source, tmp_path / "toolrl-dr")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(whole[0].parent)
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     loaded = datasets.load_dataset("toolrl-dr", "full", cache_dir=str(tmp_path / "cache"))
     assert {split: len(part) for split, part in loaded.items()} == {"train": 48, "validation": 10}

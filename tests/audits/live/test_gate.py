@@ -26,7 +26,7 @@ from robustbench_tc.schema import BUILT_KINDS, loads
 
 from ...released import MOMENT
 from . import planting
-from .test_checks import scanned
+from .test_checks import CHECKS, scanned
 
 if find_spec("great_expectations") is None:  # only looked for: importing it takes seconds
     pytest.skip("needs the extra audit (make env)", allow_module_level=True)
@@ -65,6 +65,10 @@ def test_a_release_is_audited_and_loads_by_its_name(release: Path) -> None:
     assert {ran[id]["status"] for id in OF_MORE_TOOLS} == {"not_run"}
     assert {f"replay.{name}" for name in ("gold_state", "label_holds", "fault_is_met")} <= set(ran)
     assert "provenance.generations" not in ran and ran["provenance.rows"]["applied"] == 594
+    applied = {id.rpartition(".")[2]: check["applied"] for id, check in ran.items()}
+    few = {name: applied[name] for name in CHECKS if applied[name] < 20}
+    # Two bundled tasks read back what they wrote; nine turns ask, each in a task of its own.
+    assert few == {"stale_read_matters": 2, "answers_are_read": 9}
     assert verify(release).intact
     assert not (release / "eval.yaml").exists()  # inspect_ai's reader plays no episodes
     code = (
@@ -189,6 +193,9 @@ def by_id(checks: list[Check], id: str) -> Check:
 
 def test_a_row_that_fails_is_named_by_its_check(live_build: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(live_build, tmp_path / "robustbench-tc-live")
+    for path in folder.glob("live_*"):
+        if path.name != "live_silent_no_op":
+            shutil.rmtree(path)
     found = planting.rows(folder, "live_silent_no_op")
     row = next(row for row in found if row["label"] == "report")
     row["label"] = "repair"

@@ -1,14 +1,18 @@
 """A small release with every type, what a repository's status says, and runs of the reference agents."""
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from robustbench_tc.eval import inputs
+from robustbench_tc.eval.leaderboard import check, checker, flags, submit
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Status
+from robustbench_tc.eval.stats import packs
 from tests.hub import Hub
 
 from .. import small
@@ -16,6 +20,45 @@ from . import made
 from .hubs import Results, asked_here
 
 RunOf = Callable[..., Path]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_once() -> Iterator[None]:
+    """What runs are held against is worked out once a dataset, and not again by each check and submission;
+    children that score a run have what they import from this process."""
+    packs.makers()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flags, "known", _remembered(flags.known, lambda data: data.fingerprint()))
+        yield
+
+
+@pytest.fixture
+def scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of the way of a run: what its files get is worked out the first time alone."""
+    for module in (check, submit):
+        monkeypatch.setattr(module, "checked", SCORED)
+
+
+def _remembered(work: Callable[..., Any], key: Callable[..., object]) -> Callable[..., Any]:
+    """The same function, which works out nothing twice that has the same key."""
+    known: dict[object, Any] = {}
+
+    @functools.wraps(work)
+    def remembered(*given: Any, **how: Any) -> Any:
+        name = key(*given, **how)
+        if name not in known:
+            known[name] = work(*given, **how)
+        return known[name]
+
+    return remembered
+
+
+def _what_is_scored(folder: Path, run: str, data: Datasets) -> object:
+    files = tuple((path.name, path.read_bytes()) for path in sorted(folder.iterdir()))
+    return files, run, frozenset(data.fingerprints)
+
+
+SCORED = _remembered(checker.checked, _what_is_scored)
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +75,9 @@ def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def live_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def live_release(live_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small live dataset of a bundled world."""
-    return made.live_dataset(tmp_path_factory.mktemp("live"))
+    return made.live_dataset(live_build, tmp_path_factory.mktemp("live"))
 
 
 @pytest.fixture(scope="session")
@@ -51,30 +94,26 @@ def data(status: Status) -> Datasets:
 @pytest.fixture(scope="session")
 def local_run_of(data: Datasets, tmp_path_factory: pytest.TempPathFactory) -> RunOf:
     """`local_run_of("oracle", mode="fc")`: a finished run of this machine, made once for equal arguments."""
-    return _once(
-        lambda folder, agent, **how: made.local_run(folder, agent, data.core, **how), tmp_path_factory
-    )
+
+    def run(agent: str, **how: Any) -> Path:
+        return made.local_run(tmp_path_factory.mktemp("runs") / agent, agent, data.core, **how)
+
+    return _remembered(run, _same_arguments)
 
 
 @pytest.fixture(scope="session")
 def run_of(local_run_of: RunOf, tmp_path_factory: pytest.TempPathFactory) -> RunOf:
     """`run_of("oracle", mode="fc")`: the three files that are handed in of such a run; its name is
     `made.name_of(folder)`. To change it, take `made.changed(folder, to)`."""
-    return _once(
-        lambda folder, agent, **how: made.as_handed_in(local_run_of(agent, **how), folder), tmp_path_factory
-    )
+
+    def run(agent: str, **how: Any) -> Path:
+        return made.as_handed_in(local_run_of(agent, **how), tmp_path_factory.mktemp("handed-in") / agent)
+
+    return _remembered(run, _same_arguments)
 
 
-def _once(make: Callable[..., Path], places: pytest.TempPathFactory) -> RunOf:
-    known: dict[tuple[object, ...], Path] = {}
-
-    def run(agent: str, **how: object) -> Path:
-        key = (agent, *sorted(how.items()))
-        if key not in known:
-            known[key] = make(places.mktemp("runs") / agent, agent, **how)
-        return known[key]
-
-    return run
+def _same_arguments(agent: str, **how: object) -> object:
+    return agent, *sorted(how.items())
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +130,7 @@ def hub(_hub: Hub) -> Iterator[Hub]:
 
 
 @pytest.fixture
-def results(hub: Hub, data: Datasets, request: pytest.FixtureRequest) -> Results:
+def results(hub: Hub, data: Datasets, scored_once: None, request: pytest.FixtureRequest) -> Results:
     """A results repository of the test's own."""
     return Results(hub, _own_name(request), data).begin()
 
@@ -108,7 +147,7 @@ def _listed(_hub: Hub, data: Datasets, local_run_of: RunOf) -> Results:
 
 
 @pytest.fixture
-def listed(hub: Hub, _listed: Results, request: pytest.FixtureRequest) -> Results:
+def listed(hub: Hub, _listed: Results, scored_once: None, request: pytest.FixtureRequest) -> Results:
     """One with the entry of a run of ada's, which came as pull request 1."""
     return _listed.copy(_own_name(request))
 

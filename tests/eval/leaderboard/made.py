@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from robustbench_tc import api, llm, schema, seeding, taxonomy
+from robustbench_tc import llm, schema, seeding, taxonomy
 from robustbench_tc.compute import loop
 from robustbench_tc.eval import predictions, prompts, record, scripted, session, speakers, who
 from robustbench_tc.eval.dialogue import Dialogue
@@ -214,13 +214,13 @@ KINDS = ("timeout_after_effect", "silent_no_op", "transient_timeout", "duplicate
 TASKS = 6
 
 
-def live_dataset(folder: Path) -> Path:
+def live_dataset(whole: Path, folder: Path) -> Path:
     """Six of the orders' tasks, each with four kinds of faults where it has them."""
-    whole = folder / "whole"
-    api.build_live(whole, worlds=("orders",), kinds=KINDS)
-    rows = load_live(str(whole)).rows
+    rows = [row for row in load_live(str(whole)).rows if row.world == "orders"]
     tasks = list(dict.fromkeys(row.clean_id for row in rows))[:TASKS]
-    return purses.write(folder / "robustbench-tc-live", [row for row in rows if row.clean_id in tasks])
+    codes = ("clean", *(f"live_{kind}" for kind in KINDS))
+    kept = [row for row in rows if row.clean_id in tasks and row.type_code in codes]
+    return purses.write(folder / "robustbench-tc-live", kept)
 
 
 def played(

@@ -17,13 +17,14 @@ from robustbench_tc.eval.leaderboard.check import Remark
 from robustbench_tc.eval.leaderboard.entry import Submission
 from tests.hub import ADA, MALLORY, READER, STRANGER, WRITER
 
+from ...conftest import NIGHTLY
 from ...refusals import refuses
 from .. import small
 from . import made
 from .conftest import RunOf
 from .hubs import Results, account
 
-POINTS = 20 if os.environ.get("RBTC_NIGHTLY") == "1" else 5
+POINTS = 20 if NIGHTLY else 5
 """At which a check is killed: `make nightly` tries all twenty."""
 
 
@@ -139,7 +140,7 @@ def test_order_and_processes_change_no_byte(
 
 
 def test_a_killed_check_of_a_folder_is_made_good(
-    three: Local, data: datasets.Datasets, tmp_path: Path
+    three: Local, data: datasets.Datasets, scored_once: None, tmp_path: Path
 ) -> None:
     def fresh(name: str) -> Local:
         made = Local(tmp_path / name, data)

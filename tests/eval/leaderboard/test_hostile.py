@@ -25,7 +25,7 @@ from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Refused, Status
 
 from . import made
-from .conftest import RunOf
+from .conftest import SCORED, RunOf
 
 Json = Any
 Spoil = Callable[[Path], object]
@@ -431,7 +431,7 @@ def test_a_hostile_live_run_is_refused_or_without_effect(
 
 def refused_or_same(bad: Bad, found: Entry | Refused, honest: Path, data: Datasets) -> None:
     if bad.step is None:
-        assert figures(found) == figures(judged(honest, data))
+        assert figures(found) == figures(SCORED(honest, made.name_of(honest), data))
         return
     assert isinstance(found, Refused), found
     assert (found.step, bad.name) == (bad.step, bad.name), str(found)

@@ -48,13 +48,22 @@ def test_results_are_changed_and_calls_refused(either: Desk) -> None:
     assert either.lines[4]["spared"][0]["label"] == "no_answer_fits"  # its results have a schema
 
 
+over_http = pytest.mark.parametrize("either", ["http auto"], indirect=True)
+"""A fault is the same over both transports (above, and below for a list); a door of its own takes seconds."""
+
+
+@over_http
 def test_a_write_is_not_cut_short_unless_the_plan_allows_it(either: Desk) -> None:
     _, found, _ = either.run(plan("kind: truncated, at: [2, 3]"), works)
     assert text(found[1]) == '{"paid": true}'
     assert either.lines[1]["spared"][0]["label"] == "may_write"
 
 
-@pytest.mark.parametrize("calls", ["", ", calls: 2"])
+@pytest.mark.parametrize(
+    ("either", "calls"),
+    [("http auto", ""), ("http auto", ", calls: 2"), ("stdio legacy", ", calls: 2")],
+    indirect=["either"],
+)
 def test_a_dropped_tool_is_in_no_list(either: Desk, calls: str) -> None:
     before, found, after = either.run(plan(f"kind: dropped_tool, at: [3], tools: [pay_order]{calls}"), works)
     assert "pay_order" in before and ("pay_order" in after) == bool(calls)
@@ -62,6 +71,7 @@ def test_a_dropped_tool_is_in_no_list(either: Desk, calls: str) -> None:
     assert either.executed == ["get_order", "pay_order", "get_order", "set_note"]
 
 
+@over_http
 def test_a_fault_for_a_tool_that_the_server_has_not_is_an_error(either: Desk) -> None:
     async def asks(client: Any) -> str:
         with pytest.raises(MCPError) as caught:

@@ -156,7 +156,7 @@ def test_an_answer_that_came_is_kept_when_the_limit_ends_the_session(
     monkeypatch.setattr(Store, "put", late)
     said = rbtc(
         "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--out", "run",
-        "--concurrency", 4, "--price", "1,2", "--max-cost", 0.0001,
+        "--concurrency", 4, "--no-share", "--price", "1,2", "--max-cost", 0.0001,
     )  # fmt: skip
     assert said.code == 1 and 5 <= server.count <= 8
     assert len(Path("run/journal.jsonl").read_bytes().splitlines()) == server.count

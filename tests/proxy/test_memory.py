@@ -20,7 +20,7 @@ from ..conftest import NIGHTLY
 from .wire import Answer, Seen, serving
 
 DOOR = "from robustbench_tc.cli import main; main()"
-SECONDS, PAUSE_S = 20.0, 0.002
+SECONDS, PAUSE_S = 20.0 if NIGHTLY else 10.0, 0.002
 MOST_KB = 200_000
 
 CHUNK = json.dumps({"id": "1", "choices": [{"index": 0, "delta": {"content": "ab"}}]})

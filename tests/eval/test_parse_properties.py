@@ -24,7 +24,7 @@ MORE = 4 if NIGHTLY else 1
 """Times as many examples and characters by night."""
 
 
-@settings(max_examples=500 * MORE)
+@settings(max_examples=2_000)
 @given(texts.replies | st.text(max_size=40), st.sampled_from(SOURCES), st.sampled_from([(), texts.TOOLS]))
 def test_no_text_makes_the_parser_raise_and_what_it_finds_can_be_stored(
     text: str, source: str, tools: tuple[Any, ...]
@@ -62,7 +62,7 @@ def test_the_short_way_says_what_the_general_way_says(text: str) -> None:
         assert found == whole(text.strip(), ParseContext("bfcl_v3", ()))
 
 
-@settings(max_examples=300 * MORE)
+@settings(max_examples=600 * MORE)
 @given(texts.replies, st.sampled_from(SOURCES), st.sampled_from([(), texts.TOOLS]))
 def test_the_short_way_of_a_whole_reply_says_what_the_general_way_says(
     text: str, source: str, tools: tuple[Any, ...]

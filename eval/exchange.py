@@ -1,9 +1,20 @@
-"""Predictions in and out: our own JSON lines, and those of the paper's public release.
+"""Predictions in and out: our own JSON lines, and those of the paper's public release. And, for whoever asks
+elsewhere, the open requests of a run out, and their answers in.
 
 The paper's rows hold the identity fields of its data (`paper_layout`), the golden answers, and
 
     "prediction": {"raw_output": "…", "tool_calls": [{"name": …, "parameters": {…}}], "error": null,
                    "transition_injected": true}
+
+Requests and answers are JSON lines too; of each pair the first is the Batch API's form.
+
+    {"custom_id": "5f0c…", "method": "POST", "url": "/v1/chat/completions", "body": {…}}
+    {"custom_id": "5f0c…", "body": {…}}
+    {"custom_id": "5f0c…", "response": {"status_code": 200, "body": a completion}}
+    {"custom_id": "5f0c…", "response": a completion}
+
+Equal requests of a run that shares them are one line, whose answer is that of all their rows. The run's
+journal gets the answers: it is then what a run that asked is.
 """
 
 from collections import Counter
@@ -15,28 +26,35 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json, Prediction, Sample, Status, dumps
+from robustbench_tc.llm import LLMError, completion
+from robustbench_tc.llm.errors import from_status
+from robustbench_tc.schema import ASKED_AGAIN, Json, Prediction, Sample, Status, dumps
 from robustbench_tc.shown import Line, Part
 
-from . import predictions
+from . import growth, predictions, session, wire
+from .dialogue import Dialogue, begin
 from .inputs import Dataset
+from .journal import Lines, replay
 from .paper_layout import decoded, identity, lines_of
-from .record import Mode, RunFolder, Settings, start
+from .record import Answer, Mode, RunFolder, Settings, start
+from .run import digest
 from .score import answered_with_success, read
 from .score.golden import concrete
+from .speakers import answer_of, body, failed
 
 
 class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
     """What was written."""
 
-    predictions: int
+    count: int
     path: str
     notes: tuple[str, ...] = ()
+    of: str = "predictions"
 
     def shown(self) -> Iterator[Part]:
         """Nothing on standard output, which has no use for it."""
         yield from (Line(note, aside=True) for note in self.notes)
-        yield Line(f"{self.predictions} predictions in {self.path}", aside=True)
+        yield Line(f"{self.count} {self.of} in {self.path}", aside=True)
 
 
 def in_paper_layout(one: Prediction, row: Sample) -> dict[str, Json]:
@@ -191,3 +209,80 @@ def _native(call: Json, number: int) -> dict[str, Json]:
     arguments = inner.get("parameters", inner.get("arguments", {}))
     text = arguments if isinstance(arguments, str) else dumps(arguments)
     return {"id": str(found.get("id") or f"call_{number}"), "name": str(inner.get("name")), "arguments": text}
+
+
+# --- requests and answers ---------------------------------------------------------------------------------
+
+
+def write_requests(path: Path, folder: RunFolder, data: Dataset, *, batch: bool) -> int:
+    """Writes the open requests of a run, for the Batch API or plainly; how many there are."""
+    settings = folder.record.settings
+    found = {
+        _custom_id(one, ask, settings): body(ask, settings, one.repeat)
+        for one in _dialogues(folder, data)
+        if (ask := one.ask()) is not None
+    }
+    sent = {"method": "POST", "url": "/v1/chat/completions"} if batch else {}
+    predictions.write_lines(path, ({"custom_id": key, **sent, "body": one} for key, one in found.items()))
+    return len(found)
+
+
+def take_answers(path: Path, folder: RunFolder, data: Dataset) -> list[str]:
+    """Puts the answers in the file `path` into a run's journal and predictions; lines for people.
+
+    Raises UserError, and leaves the run as it is, where none is to an open request.
+    """
+    left_out: Counter[str] = Counter()
+    replies = {str(line.get("custom_id")): line for _, line in lines_of(path, left_out)}
+    record, new = folder.record, dict[str, dict[str, Json]]()
+    for dialogue in _dialogues(folder, data):
+        while (ask := dialogue.ask()) is not None:
+            if (line := replies.get(_custom_id(dialogue, ask, record.settings))) is None:
+                break
+            answer = _answer(line, dialogue, ask)
+            if answer.status in ASKED_AGAIN:
+                left_out[answer.error or answer.status] += 1
+                break
+            new[dialogue.key()] = msgspec.to_builtins(answer)
+            dialogue.reply(answer)
+    notes = [f"left out: {count} × {why}" for why, count in left_out.items()]
+    if not new:
+        raise UserError("; ".join([f"no answer in {path} is to an open request of {folder.path}", *notes]))
+    record.reused[path.name] = record.reused.get(path.name, 0) + len(new)
+    served = (one.get("served_model") for one in new.values())
+    record.served_models = sorted({*record.served_models, *filter(None, served)})
+    with folder.journal() as journal:
+        journal.extend(new)
+        session.leave(folder, journal, data)
+    if left := record.expected - record.answered:
+        notes.append(f"{left} rows wait for more: rbtc export requests --second-pass {folder.path}")
+    return notes
+
+
+def _dialogues(folder: RunFolder, data: Dataset) -> Iterator[Dialogue]:
+    """The dialogues of a run, each as far as its journal goes."""
+    settings, journal = folder.record.settings, Lines(folder.journal_path)
+    for repeat in range(settings.repeat):
+        for row in session.sample_by_sample(growth.rows(data, folder.record.selections)):
+            dialogue = begin(row, settings, repeat, data.results.get(row.clean_id, {}))
+            replay(journal, dialogue)
+            yield dialogue
+
+
+def _custom_id(dialogue: Dialogue, ask: wire.Ask, settings: Settings) -> str:
+    """Of a dialogue's next request: equal ones share it where the run shares their answers."""
+    return digest(dialogue, ask) if settings.shares else dialogue.key()
+
+
+def _answer(line: dict[str, Json], dialogue: Dialogue, ask: wire.Ask) -> Answer:
+    """A line of a file of answers, as the journal has it; when it came is not known."""
+    found, base = line.get("response") or line, dialogue.base()
+    status = found.get("status_code") if isinstance(found, dict) else None
+    try:
+        if isinstance(status, int) and status >= 400:
+            raise from_status(status, found.get("body"), {}, with_tools=ask.tools is not None, now=0)
+        done = completion(found if status is None else found.get("body"))
+    except LLMError as error:
+        return failed(error, base, ask)
+    answer = dialogue.noted(answer_of(done, base, dialogue.env.tools))
+    return msgspec.structs.replace(answer, latency_s=None, reused=True)

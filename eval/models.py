@@ -1,4 +1,4 @@
-"""The paper's models: how each is served and asked (`models.toml`)."""
+"""The paper's models, and open ones of today: how each is served and asked (`models.toml`)."""
 
 import shlex
 import tomllib
@@ -39,11 +39,17 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     temperature: float | None = None
     max_tokens: int | None = None
     """None: the endpoint decides about these two."""
+    parser: str | None = None
+    """Of tool calls, in vLLM's server; None: no page is known that names one."""
+    flags: str = ""
+    """What else its server needs."""
+    source: str | None = None
+    """The page that names parser and flags."""
 
 
 @cache
 def models() -> dict[str, Model]:
-    """Every model by its name, in the order of the paper's table."""
+    """Every model by its name, in the order of the paper's table, then the open ones."""
     text = files(__package__).joinpath("models.toml").read_text("utf-8")
     entries = tomllib.loads(text)
     return {name: msgspec.convert({"name": name, **entry}, Model) for name, entry in entries.items()}
@@ -85,9 +91,9 @@ def serve_command(name: str, *, weights: str | None = None, port: int = 8000) ->
     options = {
         "--dtype": model.dtype,
         "--max-model-len": model.max_model_len,
-        "--enable-auto-tool-choice --tool-call-parser": {"fc": "hermes"}.get(model.mode),
+        "--enable-auto-tool-choice --tool-call-parser": model.parser,
         "--default-chat-template-kwargs": {"off": dumps(NO_THINKING)}.get(model.thinking or ""),
     }
     for option, value in options.items():
         words += [] if value is None else [*option.split(), str(value)]
-    return shlex.join(words)
+    return shlex.join([*words, *shlex.split(model.flags)])

@@ -159,7 +159,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     expected: int
     """Predictions or episodes of a complete run: rows of all selections times repeats."""
     reused: dict[str, int] = {}
-    """Answers that were taken from other runs (`--reuse`), by their folder as given."""
+    """Answers that were taken from elsewhere: from other runs (`--reuse`), by their folder as given, and from
+    files of answers (`rbtc import`), by their name."""
     sessions: list[Session] = []
     served_models: list[str] = []
     """Model ids that the replies named."""
@@ -219,7 +220,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a reasoning parser of the server split off; kept for the reader, never scored."""
     served_model: str | None = None
     reused: bool = False
-    """Taken from another run (`--reuse`): asked and paid for there."""
+    """Taken from another run (`--reuse`) or a file of answers: asked and paid for there."""
     request: str | None = None
     """A digest of the request, where equal ones are asked once (`run.Sharing`)."""
     shared: bool = False

@@ -158,6 +158,13 @@ class Runner:
         return answer
 
 
+def digest(dialogue: Dialogue, ask: wire.Ask) -> str:
+    """Of all that an answer to a request depends on in a run."""
+    names = [tool.name for tool in dialogue.env.tools]  # calls are led back to them
+    body = dumps((ask.messages, ask.tools, names, dialogue.repeat, ask.draw))
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 class Sharing:
     """Answers by what was asked: at temperature 0 an equal request is not sent again, also while the first is
     under way. Each repeat, and each sample of a vote, is asked for itself."""
@@ -174,12 +181,9 @@ class Sharing:
                     self._keys.setdefault(line["request"], key)
 
     def digest(self, dialogue: Dialogue, ask: wire.Ask) -> str | None:
-        """Of all that an answer depends on in a run; None where equal requests may have different answers."""
-        if self._stats is None or "temperature" in self._stats.left_out:
-            return None
-        names = [tool.name for tool in dialogue.env.tools]  # calls are led back to them
-        body = dumps((ask.messages, ask.tools, names, dialogue.repeat, ask.draw))
-        return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        """Of the request; None where equal ones may have different answers."""
+        shares = self._stats is not None and "temperature" not in self._stats.left_out
+        return digest(dialogue, ask) if shares else None
 
     def alone(self, digest: str | None) -> AbstractAsyncContextManager[None]:
         """Held by whoever asks this, until its answer is on disk."""

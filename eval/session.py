@@ -123,9 +123,6 @@ def run(
                 for name in Stats.__struct_fields__:
                     setattr(made, name, getattr(stats, name))
 
-    samples = (row for row in rows if isinstance(row, Sample))
-    if said := next(filter(None, map(wording, samples)), None):
-        record.open_wording = said
     with folder.journal() as journal:
         record.sessions.append(made)
         try:
@@ -153,6 +150,9 @@ def take_back(folder: RunFolder, data: Dataset | LiveData) -> None:
 def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None:
     """Writes what the journal has all answers of, as predictions or episodes, and totals."""
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
+    samples = (row for row in rows if isinstance(row, Sample))
+    if said := next(filter(None, map(wording, samples)), None):
+        folder.record.open_wording = said
     done = finished(journal, rows, settings)
     if isinstance(data, LiveData):
         episodes.leave(folder, (one.env.episode(one.repeat) for one in done if isinstance(one.env, World)))

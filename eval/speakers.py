@@ -14,7 +14,7 @@ from .live import agents as live_agents
 from .live.world_env import World
 from .prompts import OURS, Prompts
 from .prompts.calls import python_calls, render_calls
-from .record import Answer
+from .record import Answer, Settings
 from .request_settings import RequestSettings
 
 SAMPLES = 1_000
@@ -49,10 +49,7 @@ class ModelSpeaker:
         except LLMError as error:
             if error.code == "budget":
                 raise UserError(f"stopped: {error.message}; what was answered is kept") from None
-            filtered = "content_filter" if error.code == "content_filter" else None
-            return msgspec.structs.replace(
-                base, status=status_of(error, ask), error=str(error), finish_reason=filtered
-            )
+            return failed(error, base, ask)
         return answer_of(done, base, dialogue.env.tools)
 
 
@@ -64,6 +61,15 @@ def with_system(messages: list[dict[str, Json]], system: str | None) -> list[dic
     if first.get("role") != "system":
         return [{"role": "system", "content": system}, *messages]
     return [{**first, "content": f"{system}\n\n{first['content']}"}, *rest]
+
+
+def body(ask: wire.Ask, settings: Settings, repeat: int = 0) -> dict[str, Json]:
+    """The body of a request, as a server gets it that takes all its parameters."""
+    found: dict[str, Json] = {"model": settings.checkpoint or settings.model, **settings.decoding}
+    if found.get("seed") is not None:
+        found["seed"] += repeat + ask.draw * SAMPLES
+    found["messages"] = with_system(ask.messages, settings.system)
+    return found if ask.tools is None else {**found, "tools": ask.tools}
 
 
 def answer_of(done: Completion, base: Answer, tools: tuple[Tool, ...]) -> Answer:
@@ -88,6 +94,14 @@ def chosen(logprobs: Json) -> list[float] | None:
     entries = logprobs.get("content") if isinstance(logprobs, dict) else logprobs
     values = [one.get("logprob") for one in entries or () if isinstance(one, dict)]
     return [float(value) for value in values if isinstance(value, int | float)] or None
+
+
+def failed(error: LLMError, base: Answer, ask: wire.Ask) -> Answer:
+    """What is recorded of a request without a completion."""
+    filtered = "content_filter" if error.code == "content_filter" else None
+    return msgspec.structs.replace(
+        base, status=status_of(error, ask), error=str(error), finish_reason=filtered
+    )
 
 
 def status_of(error: LLMError, ask: wire.Ask) -> Status:

@@ -38,6 +38,7 @@ SLOW = (
     "proxy/mcp/test_two_doors.py",
     "proxy/mcp/test_servers.py",
     "test_folders.py",
+    "eval/leaderboard/test_sweep.py",
     "eval/leaderboard/test_hostile.py",
     "eval/leaderboard/test_same_figures.py",
     "audits/live/test_gate.py",

@@ -108,6 +108,9 @@ OUTPUTS: dict[str, list[Output]] = {
         Output("export {run} --out {out}"),
         Output("export {run} --layout paper --out {out}"),
     ],
+    "export requests --out": [Output("export requests {release} --model m --begin {new} --out {out}")],
+    "export requests --begin": [Output("export requests {release} --model m --begin {out} --out {new}")],
+    "sweep --out": [Output("sweep {models} {release} --out {out}")],
     "report --out": [
         Output(REPORT, "report"),
         Output(f"{REPORT} --discard-changes", "report"),
@@ -173,7 +176,7 @@ INPUTS = """
 eval --rlla, verify release, import predictions, cases import logs, cases import --tools,
 cases import --redact,
 cases draft tools, cases review cases,
-eval --reuse, summary run, export run,
+eval --reuse, summary run, export run, export requests --second-pass, sweep file,
 failures run, release build,
 publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build live --sources, build toolrl-dr --tokenizer,
@@ -255,6 +258,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["servers"] = root / "servers.json"
     found["servers"].write_text('{"mcpServers": {"a": {"url": "http://127.0.0.1:9/mcp"}}}')
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
+    found["models"] = root / "models.toml"
+    found["models"].write_text(f'[m]\nbase_url = "{NOWHERE}/v1"\nmax_retries = 0\n')
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
     run("gate", found["run"], "--save-baseline", found["baseline"])

@@ -62,7 +62,8 @@ def sections(page: Path) -> set[str]:
 
 
 def problems(path: Path, text: str) -> Iterator[str]:
-    for name in PAGE.findall(text):
+    ours = re.sub(r"https://\S+", "", text)  # a page of others is not looked for
+    for name in PAGE.findall(ours):
         if page_of(name, path) is None and Path(name).name not in GENERATED:
             yield f"names the page {name}"
     for found in SECTION.finditer(text):

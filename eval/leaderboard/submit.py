@@ -66,14 +66,15 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
     head = there.create(private=False) if isinstance(there, Hub) else None
     if STATUS in there.files():
         raise UserError(f"{place} is a results repository already: edit its {STATUS}")
-    if there.folder is not None:
-        check_new(there.folder)
     texts = environment(__package__, "templates")
     files = {
         path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=more).encode()
         for path, name in (("README.md", "results.md.j2"), (STATUS, "status.yaml.j2"))
     }
     files |= repository.write_entries(())
+    left = {path: there.read(path) for path in there.files()} if there.folder is not None else {}
+    if there.folder is not None and not (left and left.items() <= files.items()):
+        check_new(there.folder)  # but what a killed `init` has left is its own
     there.commit(files, "A results repository", head=head)
     return sorted(files)
 

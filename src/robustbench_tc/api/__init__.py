@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .comparing import compare, gate
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
-    from .exchanging import export, import_predictions
+    from .exchanging import export, export_requests, import_predictions
     from .fetching import fetch
     from .leaderboard import serve, submit
     from .listing import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .scoring import Scored, score, sql
     from .showing import show
     from .starting import Quickstart, quickstart
+    from .sweeping import sweep
     from .training import train_check
     from .verifying import diff, verify
 
@@ -62,6 +63,7 @@ __all__ = [
     "evaluate",
     "explain_plan",
     "export",
+    "export_requests",
     "failures",
     "fetch",
     "gate",
@@ -90,6 +92,7 @@ __all__ = [
     "sql",
     "submit",
     "summary",
+    "sweep",
     "train_check",
     "verify",
 ]
@@ -101,7 +104,7 @@ _HOMES = {
     ".comparing": "compare gate",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
-    ".exchanging": "export import_predictions",
+    ".exchanging": "export export_requests import_predictions",
     ".fetching": "fetch",
     ".leaderboard": "serve submit",
     ".listing": "list_defences list_lm_eval list_models list_sources list_types list_verifiers",
@@ -112,6 +115,7 @@ _HOMES = {
     ".showing": "show",
     ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
+    ".sweeping": "sweep",
     ".training": "train_check",
     ".verifying": "diff verify",
     "..compute.parallel": "Workers",

@@ -1,9 +1,12 @@
-"""Predictions for other harnesses, and from them: `export` and `import`."""
+"""Predictions for other harnesses, and from them; requests for whoever asks elsewhere: `export`, `import`."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..option import Option
+from ..errors import UserError
+from ..option import Option, check, struct_of
 from . import options
 
 if TYPE_CHECKING:
@@ -37,28 +40,123 @@ def export(
     predictions.write_lines(
         Path(out), (one if ours else exchange.in_paper_layout(one, rows[one.id]) for one in found)
     )
-    return exchange.Exchanged(predictions=len(found), path=str(out))
+    return exchange.Exchanged(count=len(found), path=str(out))
+
+
+def export_requests(
+    dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc",
+    *,
+    out: Annotated["str | Path", options.OUT],
+    format: Annotated[
+        Literal["openai", "openai-batch"],
+        Option(help="openai-batch: lines of the Batch API, which vllm run-batch takes too; openai: bodies."),
+    ] = "openai-batch",
+    second_pass: Annotated[
+        "str | Path | None",
+        Option(help="Instead of beginning a run, write what is still open in this one.", typed=Path | None),
+    ] = None,
+    begin: Annotated[
+        "str | Path | None",
+        Option(help="The run folder to begin; default runs/MODEL-MODE.", typed=Path | None),
+    ] = None,
+    model: Annotated[str | None, options.MODEL] = None,
+    mode: Annotated[str | None, options.MODE] = None,
+    defend: Annotated["str | Sequence[str]", options.DEFEND] = (),
+    revision: Annotated[str | None, options.REVISION] = None,
+    types: Annotated["str | Sequence[str]", options.TYPES] = (),
+    sources: Annotated["str | Sequence[str]", options.SOURCE] = (),
+    ids: Annotated["str | Sequence[str]", options.IDS] = (),
+    limit: Annotated[int | None, options.LIMIT] = None,
+    samples: Annotated[int | None, options.SAMPLES] = None,
+    repeat: Annotated[int, options.REPEAT] = 1,
+    seed: Annotated[int | None, options.SEED] = None,
+    temperature: Annotated[float | None, options.TEMPERATURE] = None,
+    max_tokens: Annotated[int | None, options.MAX_TOKENS] = None,
+    top_p: Annotated[float | None, options.TOP_P] = None,
+    top_k: Annotated[int | None, options.TOP_K] = None,
+    stop: Annotated["str | Sequence[str]", options.STOP] = (),
+    reasoning_effort: Annotated[str | None, options.REASONING_EFFORT] = None,
+    logprobs: Annotated[bool, options.LOGPROBS] = False,
+    system: Annotated[str | None, options.SYSTEM] = None,
+    extra_body: Annotated["Mapping[str, object]", options.EXTRA_BODY] = MappingProxyType({}),
+    chat_template_args: Annotated["Mapping[str, object]", options.CHAT_TEMPLATE_ARG] = MappingProxyType({}),
+) -> "Exchanged":
+    """Write the requests of a run as JSON lines, to be asked elsewhere; `rbtc import` takes the answers.
+
+    A row that is answered with an injected error asks again: import the first answers, then write what that
+    left open with --second-pass, until nothing is.
+
+    Example: rbtc export requests robustbench-tc --model qwen3-8b --mode fc --out requests.jsonl
+    Example: rbtc export requests --second-pass runs/qwen3-8b-fc --out second.jsonl
+
+    Raises UserError.
+    """
+    given = {**locals(), "headers": {}, "system_as_user": False, "max_cost": None, "price": None}
+    from ..eval import evaluate, exchange, inputs, record, verdicts, who
+    from ..eval.request_settings import RequestOptions
+    from ..io.files import check_file
+
+    check(export_requests, given)
+    check_file(Path(out))
+    if second_pass is not None:
+        folder = record.open_run(Path(second_pass))
+        data = verdicts.dataset_of(folder)
+    else:
+        data = inputs.load_samples(str(dataset), revision=revision)
+        # Nobody is asked here: at an address of one's own no key is looked for.
+        named = who.Named(model=model, mode=mode, defend=defend, base_url="http://localhost/v1")
+        folder = evaluate.Evaluation.begin(
+            data,
+            named.checked(struct_of(RequestOptions, given)),
+            inputs.selection_of(types, sources, ids, limit, samples),
+            repeat=repeat,
+            out=begin,
+        ).folder
+    return exchange.Exchanged(
+        count=exchange.write_requests(Path(out), folder, data, batch=format == "openai-batch"),
+        path=str(out),
+        notes=(*folder.notes, f"then: rbtc import ANSWERS.jsonl {folder.path}"),
+        of="requests",
+    )
 
 
 def import_predictions(
     predictions: Annotated[
-        "str | Path", Option(help="A .jsonl file, ours or the paper's, or a folder of them.", typed=Path)
+        "str | Path",
+        Option(
+            help="A .jsonl file, ours, the paper's or of answers to exported requests; or a folder.",
+            typed=Path,
+        ),
     ],
-    dataset: Annotated["str | Path", options.ASKED],
+    dataset: Annotated[
+        "str | Path",
+        Option(help="The dataset; of answers to exported requests, the run that was begun.", typed=str),
+    ],
     *,
-    model: Annotated[str, options.MODEL],
+    model: Annotated[str | None, options.MODEL] = None,
     mode: Annotated[str | None, options.MODE] = None,
     revision: Annotated[str | None, options.REVISION] = None,
     out: Annotated["str | Path | None", options.OUT] = None,
 ) -> "Exchanged":
     """Make a run folder of existing predictions and score it; by default runs/MODEL-MODE-imported.
 
+    Answers to the requests of `rbtc export requests` go into the run that it began.
+
     Example: rbtc import predictions/ api_eval --model o4-mini --mode fc
+    Example: rbtc import answers.jsonl runs/qwen3-8b-fc
 
     Raises UserError.
     """
     from ..eval import exchange, inputs, models, record, verdicts
 
+    if (Path(dataset) / record.RECORD).is_file():
+        folder = record.open_run(Path(dataset))
+        data = verdicts.dataset_of(folder)
+        notes = exchange.take_answers(Path(predictions), folder, data)
+        verdicts.score_file(folder, data)
+        return exchange.Exchanged(count=folder.record.answered, path=str(folder.path), notes=tuple(notes))
+    if model is None:
+        raise UserError("predictions name no model: say --model")
     if out is not None:
         record.check_place(Path(out))
     data = inputs.load_samples(str(dataset), revision=revision)
@@ -69,4 +167,4 @@ def import_predictions(
     verdicts.score_file(folder, data)
     if absent := len(data.rows) - len({one.id for one in found}):
         notes.append(f"{absent} rows of the dataset have none")
-    return exchange.Exchanged(predictions=len(found), path=str(folder.path), notes=tuple(notes))
+    return exchange.Exchanged(count=len(found), path=str(folder.path), notes=tuple(notes))

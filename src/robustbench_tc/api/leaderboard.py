@@ -40,9 +40,7 @@ def submit(
     run: Annotated["str | Path", options.RUN],
     to: Annotated[str | Path, Option(help="The results repository that gets the run.", dashed=True)],
     *,
-    org: Annotated[
-        str | None, Option(help="Of the model: your account, the default, or an organisation of yours.")
-    ] = None,
+    org: Annotated[str | None, options.ORG] = None,
     model: Annotated[str | None, options.MODEL] = None,
     mode: Annotated[Literal["fc", "prompt"], options.MODE] = "prompt",
     weights: Annotated[

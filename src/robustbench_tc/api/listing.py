@@ -98,7 +98,7 @@ def list_models(
     *,
     port: Annotated[int, options.PORT] = 8000,
 ) -> Listing | str:
-    """List the paper's models; of one that is named, print its `vllm serve` line.
+    """List the paper's models and open ones of today; of one that is named, print its `vllm serve` line.
 
     Example: rbtc list models Qwen3-8B
     """
@@ -109,9 +109,9 @@ def list_models(
     if model:
         return serve_command(model, weights=weights, port=port)
     rows = [msgspec.to_builtins(one) for one in models().values()]
-    columns = ("name", "group", "mode", "params_b", "weights", "base_url")
+    columns = ("name", "group", "mode", "params_b", "parser", "weights", "base_url")
     lines = [tuple(str(row[name] or "") for name in columns) for row in rows]
-    return Listing(Table(columns, lines, folded=columns[4:]), rows)
+    return Listing(Table(columns, lines, folded=columns[5:]), rows)
 
 
 def list_lm_eval() -> Path:

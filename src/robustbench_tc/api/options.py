@@ -210,6 +210,7 @@ MODEL = Option(
     panel=MODEL_PANEL,
 )
 NUM_PROC = Option(help="Processes; the bytes are the same for any.", panel=COST, at_least=1)
+ORG = Option(help="Of the model: your account, the default, or an organisation of yours.")
 OUT = Option(
     help="The folder or file to write; a run goes on in its folder.",
     panel=PLACE,

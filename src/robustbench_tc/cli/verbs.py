@@ -5,7 +5,7 @@ from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
 from ..api.comparing import compare, gate
 from ..api.evaluating import evaluate, probe
-from ..api.exchanging import export, import_predictions
+from ..api.exchanging import export, export_requests, import_predictions
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
@@ -22,6 +22,7 @@ from ..api.reporting import failures, report, summary
 from ..api.scoring import score, sql
 from ..api.showing import show
 from ..api.starting import quickstart
+from ..api.sweeping import sweep
 from ..api.training import train_check
 from ..api.verifying import diff, verify
 from ..option import Verb
@@ -86,7 +87,15 @@ BUILD = (
 
 EVALUATE = (
     Verb(name="eval", function=evaluate, panel="Evaluate", rest="extra_body", around=asking),
+    Verb(
+        name="sweep",
+        function=sweep,
+        panel="Evaluate",
+        doing="sweeping",
+        kept="the server is stopped, and answers so far are kept in {out}; the same command goes on",
+    ),
     Verb(name="export", function=export, panel="Evaluate", as_json=False),
+    Verb(name="export requests", function=export_requests, panel="Evaluate", as_json=False),
     Verb(name="import", function=import_predictions, panel="Evaluate", as_json=False),
     Verb(
         name="score",
@@ -113,7 +122,7 @@ EVALUATE = (
     ),
     Verb(name="proxy explain", function=explain_plan, panel="Evaluate"),
 )
-"""eval, score, import, export, proxy …."""
+"""eval, sweep, score, import, export …, proxy …."""
 
 ANSWERS = (
     Verb(name="summary", function=summary, panel="Answers"),

@@ -1,7 +1,6 @@
 """The reference agents: every verdict is known beforehand, so a benchmark that mixes them up is broken."""
 
 import asyncio
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -18,14 +17,12 @@ from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.schema import Sample, Verdict
 from tests.agent_server import Index
 
+from ..conftest import NIGHTLY
 from ..refusals import refuses
 from . import small
 
 TRANSITION = tuple(kind.code for kind in taxonomy.types() if kind.injected_error is not None)
 MODES: tuple[Mode, ...] = ("prompt", "fc")
-
-
-NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 
 
 class Bench:

@@ -102,6 +102,8 @@ LOSSY: dict[str, tuple[Damage, str]] = {
 
 FEW = ("clean", "CD", "same_name_A", "transient_timeout")
 """A server does the same to the replies to rows of any type."""
+FIVE = (*FEW, "realistic_typos")
+"""A type of each component."""
 
 
 def judged(dataset: Path, out: Path, damage: Damage, **options: Any) -> list[tuple[Prediction, Verdict]]:
@@ -194,8 +196,8 @@ def test_what_looks_like_a_token_in_a_value_is_the_users() -> None:
 def servers(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Runs of one perfect model behind a good server, and behind one without a tool parser."""
     folder = tmp_path_factory.mktemp("servers")
-    judged(bundled, folder / "good", intact, samples=20)
-    judged(bundled, folder / "bad", in_text, samples=20)
+    judged(bundled, folder / "good", intact, samples=20, types=FIVE)
+    judged(bundled, folder / "bad", in_text, samples=20, types=FIVE)
     return folder / "good", folder / "bad"
 
 

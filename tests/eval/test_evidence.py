@@ -18,6 +18,7 @@ from robustbench_tc.eval.score.category import case_of, read_category
 from robustbench_tc.eval.stats import compare, evidence, gate, intervals, paired, runs, summary, values
 from robustbench_tc.eval.stats.outcomes import Outcomes
 
+from ..conftest import NIGHTLY
 from ..refusals import refuses
 from .leaderboard import made
 from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
@@ -213,7 +214,7 @@ def holds(wide: intervals.Interval | None, narrow: intervals.Interval | None) ->
 CASES = st.lists(st.lists(st.booleans(), min_size=len(CODES), max_size=len(CODES)), min_size=3, max_size=14)
 
 
-@settings(max_examples=25)
+@settings(max_examples=25 if NIGHTLY else 8)
 @given(CASES, st.integers(2, 3), st.integers(1, 2))
 def test_turns_that_say_the_same_make_no_interval_narrower_and_no_p_smaller(
     verdicts: list[list[bool]], turns: int, repeats: int
@@ -257,7 +258,7 @@ def test_turns_that_say_the_same_make_no_interval_narrower_and_no_p_smaller(
         assert same.power.samples == few.power.samples == len(verdicts)
 
 
-@settings(max_examples=15)
+@settings(max_examples=15 if NIGHTLY else 6)
 @given(CASES, st.randoms(use_true_random=False))
 def test_two_runs_are_compared_by_case(verdicts: list[list[bool]], random: "np.random.Generator") -> None:
     others = [[right ^ (random.random() < 0.3) for right in case] for case in verdicts]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from robustbench_tc.eval.parse import Parsed, around, cues, elements, lenient, parse, python_literals
 from robustbench_tc.eval.parse.context import ALLOWANCE, ParseContext
@@ -14,14 +14,19 @@ from robustbench_tc.eval.parse.python_calls import whole
 from robustbench_tc.eval.prompts.calls import FORMATS, python_calls, render_calls
 from robustbench_tc.schema import Call, dumps, loads
 
+from ..conftest import NIGHTLY
 from ..known import SOURCES
 from . import texts
 
 FORMATS_OF = {"python_calls": "bfcl_v3", "tool_call_tags": "apibank", "react": "toolalpaca"}
 
+MORE = 4 if NIGHTLY else 1
+"""Times as many examples and characters by night."""
+
 
 @settings(max_examples=2_000)
 @given(texts.replies | st.text(max_size=40), st.sampled_from(SOURCES), st.sampled_from([(), texts.TOOLS]))
+@example("ping?a=1&=2", "bfcl_v3", ())
 def test_no_text_makes_the_parser_raise_and_what_it_finds_can_be_stored(
     text: str, source: str, tools: tuple[Any, ...]
 ) -> None:
@@ -35,7 +40,7 @@ def test_no_native_calls_make_the_parser_raise(native: list[Any]) -> None:
     assert isinstance(parse("", source="bfcl_v3", tool_calls=native), Parsed)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50 * MORE)
 @given(st.lists(texts.calls, min_size=1, max_size=3), st.sampled_from(sorted(FORMATS)))
 def test_what_is_written_in_a_format_reads_back(calls: list[Call], output_format: str) -> None:
     parsed = parse(render_calls(calls, output_format), source=FORMATS_OF[output_format])
@@ -43,14 +48,14 @@ def test_what_is_written_in_a_format_reads_back(calls: list[Call], output_format
     assert parsed.flags == ()
 
 
-@settings(max_examples=150)
+@settings(max_examples=50 * MORE)
 @given(st.lists(texts.calls, min_size=1, max_size=2), st.sampled_from(SOURCES))
 def test_every_source_reads_every_format(calls: list[Call], source: str) -> None:
     text = python_calls(calls)
     assert parse(f"```python\n{text}\n```", source=source).calls == tuple(calls)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=250 * MORE)
 @given(texts.replies)
 def test_the_short_way_says_what_the_general_way_says(text: str) -> None:
     found = python_literals.calls(text.strip())
@@ -58,7 +63,7 @@ def test_the_short_way_says_what_the_general_way_says(text: str) -> None:
         assert found == whole(text.strip(), ParseContext("bfcl_v3", ()))
 
 
-@settings(max_examples=1_200)
+@settings(max_examples=600 * MORE)
 @given(texts.replies, st.sampled_from(SOURCES), st.sampled_from([(), texts.TOOLS]))
 def test_the_short_way_of_a_whole_reply_says_what_the_general_way_says(
     text: str, source: str, tools: tuple[Any, ...]
@@ -67,7 +72,7 @@ def test_the_short_way_of_a_whole_reply_says_what_the_general_way_says(
 
 
 # Drawing calls takes ten times what reading them does, and half of `texts.replies` are written calls too.
-@settings(max_examples=200)
+@settings(max_examples=50 * MORE)
 @given(
     st.lists(texts.calls, min_size=1, max_size=3),
     st.sampled_from(sorted(FORMATS)),
@@ -87,7 +92,7 @@ def both_ways_agree(text: str, source: str, tools: tuple[Any, ...]) -> None:
     assert (short.calls, short.variant, short.flags) == (general.calls, general.variant, general.flags)
 
 
-HOSTILE = texts.hostile(100_000)
+HOSTILE = texts.hostile(25_000 * MORE)
 
 
 def test_hostile_texts_return(subtests: pytest.Subtests) -> None:

@@ -1,17 +1,15 @@
 """A run that is killed again and again against an endpoint that fails one request in five loses nothing."""
 
-import os
 import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from robustbench_tc import schema
 from robustbench_tc.eval import inputs, predictions, record
 
 from ..commands import journaled, running
+from ..conftest import nightly
 from ..loopback import HTML, SERVER_ERROR, Fault, LoopbackServer, rate_limit, reply
 from . import small
 
@@ -72,7 +70,7 @@ def test_kills_and_a_fifth_of_failures_lose_nothing(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.skipif("RBTC_NIGHTLY" not in os.environ, reason="takes a minute: set RBTC_NIGHTLY")
+@nightly
 def test_five_kills_over_the_real_build_lose_nothing(paper: Path, tmp_path: Path) -> None:
     rows = len(inputs.load_samples(str(paper)).rows)
     killed_and_finished(paper, tmp_path / "run", rows, "prompt", kills=5, concurrency=32, patience_s=600)

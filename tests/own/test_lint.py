@@ -177,7 +177,7 @@ def test_the_tokens_of_a_registry_are_about_a_quarter_of_its_bytes() -> None:
 def test_thousands_of_tools_in_the_same_words_end() -> None:
     (group,) = (
         one
-        for one in linted([named(f"get_order_{n}", "Gets an order of the shop.") for n in range(5_000)])
+        for one in linted([named(f"get_order_{n}", "Gets an order of the shop.") for n in range(1_100)])
         if one.code == "near-duplicate"
     )
     assert len(group.tools) == 1_000  # one group, and no pair of it by itself
@@ -259,18 +259,19 @@ PROVIDED: dict[tuple[str, str], tuple[list[Any], list[Any]]] = {
 }
 
 
-def refused(value: object, *wanted: Provider) -> set[tuple[str, str]]:
-    return {(one.code, provider) for one in linted(value, *wanted) for provider in one.providers}
+def refused(found: tuple[Finding, ...]) -> set[tuple[str, str]]:
+    return {(one.code, provider) for one in found for provider in one.providers}
 
 
 @pytest.mark.parametrize(("code", "provider"), PROVIDED)
 def test_what_a_provider_refuses_is_found_and_nothing_else_is(code: str, provider: Provider) -> None:
     broken, right = PROVIDED[code, provider]
-    assert (code, provider) in refused(broken)
-    assert (code, provider) not in refused(right)
-    assert {one.level for one in linted(broken) if one.providers} == {"warning"}
-    assert {(one.code, one.level) for one in linted(broken, provider) if one.providers} >= {(code, "error")}
-    assert refused(broken, provider) == {row for row in refused(broken) if row[1] == provider}
+    found, wanted = linted(broken), linted(broken, provider)
+    assert (code, provider) in refused(found)
+    assert (code, provider) not in refused(linted(right))
+    assert {one.level for one in found if one.providers} == {"warning"}
+    assert {(one.code, one.level) for one in wanted if one.providers} >= {(code, "error")}
+    assert refused(wanted) == {row for row in refused(found) if row[1] == provider}
 
 
 def test_every_rule_of_a_provider_has_its_two_lists_and_its_source_in_the_docs() -> None:

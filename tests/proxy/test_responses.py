@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import json
-import os
 import random
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from robustbench_tc.proxy.relay import serving
 from robustbench_tc.result_faults import Fault
 from robustbench_tc.taxonomy import injected_error
 
+from ..conftest import NIGHTLY
 from . import test_responses as items
 from .agents import Client
 from .scripted import chat_reply, in_pieces
@@ -279,7 +279,7 @@ JUNK: list[Json] = [
     None, 3, -1, 1.5, True, "", "x", "\ud800", [], {}, [None], {"a": 1}, [[]], "refund", "refund_Budget",
     "assistant", "tool", 10**30,
 ]  # fmt: skip
-TRIES = 5_000 if os.environ.get("RBTC_NIGHTLY") == "1" else 300
+TRIES = 5_000 if NIGHTLY else 300
 
 
 def damaged(value: Json, rng: random.Random) -> Json:

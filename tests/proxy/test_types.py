@@ -1,6 +1,5 @@
 """Every rule and runtime type through the door: the agent meets only what it registered."""
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,14 +27,13 @@ from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.worlds.fit import fits
 from tests.agent_server import serving as model
 
-from ..eval import small
+from ..conftest import NIGHTLY
 from ..eval.test_agents import judged
 from .agents import Client, work
 from .scripted import CallsAll, filled, predictions_of
 from .wire import serving as server_of
 
 Json = Any
-NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 RULED = tuple(kind for kind in taxonomy.types("all") if kind.method != "llm")
 CODES = tuple(kind.code for kind in RULED if kind.traits.get("tokens") in (None, 2_000))
 WITHOUT = tuple(
@@ -86,8 +84,22 @@ def _either(tools: Sequence[Tool]) -> bool:
     )
 
 
-def test_every_type_over_the_bundled_set(tmp_path: Path) -> None:
-    rows = small.rows_of(tmp_path, CODES)
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> inputs.Dataset:
+    """The bundled set with every type that a rule or the run time makes."""
+    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled", codes=CODES), folder)
+    return inputs.load_samples(str(folder))
+
+
+@pytest.fixture(scope="module")
+def full(shared: Path) -> Sequence[Sample]:
+    """The clean samples of the full profile."""
+    return read(shared / "sources", "full").samples
+
+
+def test_every_type_over_the_bundled_set(bundled: inputs.Dataset, tmp_path: Path) -> None:
+    rows = bundled.rows
     clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
     codes = tuple(dict.fromkeys(row.type_code for row in rows))
     assert set(codes) == {taxonomy.CLEAN, *CODES} - {"prerequisite"}  # no bundled row
@@ -120,17 +132,20 @@ def test_every_type_over_the_bundled_set(tmp_path: Path) -> None:
         assert set(faults) == ({row.type_code} if row.injected_error is not None else set()), row.id
 
 
-def test_types_without_a_case_over_registries_of_the_full_profile(shared: Path, tmp_path: Path) -> None:
-    found = read(shared / "sources", "full").samples
-    count = 300 if NIGHTLY else 75
-    rows = [row for row in found if row.messages[-1].role == "user"][:: len(found) // (count + 20)][:count]
-    assert len(rows) == count
+COUNT = 300 if NIGHTLY else 75
+
+
+def test_types_without_a_case_over_registries_of_the_full_profile(
+    full: Sequence[Sample], tmp_path: Path
+) -> None:
+    rows = [row for row in full if row.messages[-1].role == "user"][:: len(full) // (COUNT + 20)][:COUNT]
+    assert len(rows) == COUNT
     model = CallsAll()
     plan = Plan(types=WITHOUT, allow_writes=True)
     sessions = [(f"case-{at}.{at % len(WITHOUT)}", row) for at, row in enumerate(rows)]
     lines = played(model, plan, (), sessions, tmp_path / "j")
     skipped = {line.session for line in lines if line.skipped}
-    assert len(skipped) < count / 5
+    assert len(skipped) < COUNT / 5
     for at, (session, row) in enumerate(sessions):
         kind = taxonomy.get(WITHOUT[at % len(WITHOUT)])
         held = counted(model, lines, session)
@@ -173,12 +188,10 @@ def made(rows: Sequence[Sample], pool: Sequence[Sample]) -> list[Sample]:
     return out
 
 
-def test_every_type_over_registries_of_the_full_profile(shared: Path, tmp_path: Path) -> None:
-    found = read(shared / "sources", "full").samples
-    count = 300 if NIGHTLY else 75
-    some = found[:: len(found) // count][:count]
-    rows = made(some, found)
-    assert len(rows) == count
+def test_every_type_over_registries_of_the_full_profile(full: Sequence[Sample], tmp_path: Path) -> None:
+    some = full[:: len(full) // COUNT][:COUNT]
+    rows = made(some, full)
+    assert len(rows) == COUNT
     assert len({row.type_code for row in rows}) >= (45 if NIGHTLY else 40)
     codes = (taxonomy.CLEAN, *CODES)
     clean = {row.clean_id: row for row in some}
@@ -212,21 +225,6 @@ def _empty(code: str) -> Sample:
 
 
 # --- An agent behind the door gets the verdicts that `rbtc eval` gives it
-
-
-VERDICT_CODES = tuple(
-    kind.code
-    for kind in taxonomy.types("all")
-    if kind.method != "llm" and kind.traits.get("tokens") in (None, 2_000)
-)
-
-
-@pytest.fixture(scope="module")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> inputs.Dataset:
-    """The bundled set with every type that a rule or the run time makes."""
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled", codes=VERDICT_CODES), folder)
-    return inputs.load_samples(str(folder))
 
 
 def through_the_door(

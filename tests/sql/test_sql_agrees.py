@@ -1,7 +1,6 @@
 """Every number of a mart is the one of `eval.stats`, to the last bit, whatever a run looks like."""
 
 import itertools
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from robustbench_tc.eval.stats.packs import mixed, severity
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.sql.query import Inputs, connect, marts
 
+from ..conftest import NIGHTLY
 from ..eval.synthetic_runs import clean_ids, coin, mcnemar_p, pairs, write_run
 from .test_sql_marts import SQL, release_of
 
@@ -116,7 +116,7 @@ BY_DAY = [way for way in WAYS if (way.subset == "paper") == (way.allow_missing !
 """Half of them, in which every two settings still meet in every pair of values."""
 
 
-@pytest.fixture(scope="module", params=WAYS if os.environ.get("RBTC_NIGHTLY") == "1" else BY_DAY)
+@pytest.fixture(scope="module", params=WAYS if NIGHTLY else BY_DAY)
 def asked(
     request: pytest.FixtureRequest, folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Asked, Marts]:

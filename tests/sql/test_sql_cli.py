@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.sql.query import EXAMPLES, marts
+from robustbench_tc.eval import paper
+from robustbench_tc.sql.query import EXAMPLES, Inputs, connect, marts
 
 from ..conftest import Rbtc
 from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
@@ -34,14 +35,15 @@ def test_without_a_query_marts_and_views_are_listed(rbtc: Rbtc, tmp_path: Path, 
     assert list(listed["marts"]) == list(marts())
     assert all(mart.group in found.out for mart in marts().values())
     data = release_of(tmp_path / "data", pairs(clean_ids({"bfcl_v3": 4})))
-    mine = tmp_path / "mine.sql"
-    for view, columns in listed["views"].items():
-        assert all(f"{column} {kind}" in found.out for column, kind in columns.items())
-        mine.write_text(f"select * from {view} limit 1")
-        for asked in (mine, f"from {view} limit 1"):
-            out = tmp_path / f"{view}-{len(str(asked))}.csv"
-            rbtc("sql", asked, "--run", run, "--paper", "--dataset", data, "--out", out)
-            assert out.read_text().splitlines()[0].split(",") == list(columns)
+    (mine := tmp_path / "mine.sql").write_text("select * from stg_release limit 1")
+    for number, asked in enumerate((mine, "from stg_release limit 1")):
+        out = tmp_path / f"{number}.csv"
+        rbtc("sql", asked, "--run", run, "--paper", "--dataset", data, "--out", out)
+        assert out.read_text().splitlines()[0].split(",") == list(listed["views"]["stg_release"])
+    with connect(Inputs(runs=[run], paper=paper.CELLS, release=str(data))) as connection:
+        for view, columns in listed["views"].items():
+            assert all(f"{column} {kind}" in found.out for column, kind in columns.items())
+            assert connection.sql(f"from {view} limit 1").columns == list(columns)
     assert list(listed["views"]["stg_release"]) == list(schema.PublishedSample.__struct_fields__)
     assert len(listed["views"]) >= 8
 

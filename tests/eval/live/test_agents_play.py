@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import re
 from functools import cache
 from itertools import product
@@ -13,7 +12,8 @@ import msgspec
 import pytest
 import yaml
 
-from robustbench_tc import schema
+from robustbench_tc import live_types, schema
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live.agents import AGENTS, CONTROLS, View
 from robustbench_tc.eval.live.ledger import Ledger
 from robustbench_tc.eval.live.rehearsal import rehearsal
@@ -23,10 +23,11 @@ from robustbench_tc.io.parquet import write_file
 from robustbench_tc.schema import BUILT_KINDS, At, Call, Episode, LiveRow
 from robustbench_tc.worlds.find import find, tasks
 
+from ...conftest import NIGHTLY
 from ...refusals import refuses
 from . import purses
 from .playing import PURSE, episodes, faulted, row_of, scores
-from .table import PAGE, rows
+from .table import PAGE
 
 
 def test_an_answer_follows_from_the_view_alone() -> None:
@@ -233,8 +234,8 @@ def test_show_and_summary_speak_json(dataset: Path, rbtc: Any, tmp_path: Path) -
 
 
 BEGIN, END = "<!-- strategies -->", "<!-- /strategies -->"
-SOME = ("transient_timeout", "timeout_after_effect", "silent_no_op", "duplicate_effect")
-CONTROLLED = BUILT_KINDS if os.environ.get("RBTC_NIGHTLY") else SOME
+CONTROLLED = BUILT_KINDS if NIGHTLY else ("silent_no_op", "duplicate_effect")
+"""By day two kinds, which have rows of every label."""
 ON = ("clean", "repair", "report", "turns that ask")
 """Columns of the table with a bar: rows by their label, and the turns that ask."""
 
@@ -245,9 +246,10 @@ def _strategies() -> dict[str, dict[str, str]]:
     return {line[0]: dict(zip(lines[0], line, strict=True)) for line in lines[2:]}
 
 
-@cache
-def _control_rows() -> list[LiveRow]:
-    return rows(CONTROLLED)
+@pytest.fixture(scope="module")
+def control_rows(live_build: Path) -> list[LiveRow]:
+    codes = {"clean", *map(live_types.type_code, CONTROLLED)}
+    return [row for row in load_live(str(live_build)).rows if row.type_code in codes]
 
 
 def _share(found: list[LiveScore], on: str) -> float:
@@ -260,15 +262,15 @@ def _share(found: list[LiveScore], on: str) -> float:
     return sum(verdicts) / len(verdicts)
 
 
-def test_the_table_has_every_control() -> None:
+def test_the_table_has_every_control(control_rows: list[LiveRow]) -> None:
     assert _strategies().keys() == CONTROLS.keys() | {"oracle"}
-    turns = [turn for row in rows(SOME[:1]) if row.clean for turn in row.turns]
+    turns = [turn for row in control_rows if row.clean for turn in row.turns]
     assert sum(bool(turn.answers) for turn in turns) == 9
 
 
 @pytest.mark.parametrize("strategy", ["oracle", *CONTROLS])
-def test_a_strategy_gets_the_verdict_of_a_careful_human(strategy: str) -> None:
-    found = scores(_control_rows(), strategy)
+def test_a_strategy_gets_the_verdict_of_a_careful_human(strategy: str, control_rows: list[LiveRow]) -> None:
+    found = scores(control_rows, strategy)
     stated = _strategies()[strategy]
     for on in ON:
         bar, share = stated[on], _share(found, on)

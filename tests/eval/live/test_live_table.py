@@ -1,7 +1,6 @@
 """Scripted agents on the bundled live dataset: the bar of the verifying agent, and the tables of the docs."""
 
 import json
-import os
 import re
 from functools import cache
 
@@ -13,6 +12,7 @@ from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds import fit, handle
 from robustbench_tc.worlds.find import find
 
+from ...conftest import nightly
 from .playing import scores
 from .table import BEGIN, END, PAGE, cell, rows, tables
 
@@ -90,7 +90,7 @@ def test_the_page_has_what_the_command_makes(agent: str) -> None:
     assert made.keys() == set(KINDS) and shown == made
 
 
-@pytest.mark.skipif(not os.environ.get("RBTC_NIGHTLY"), reason="the whole table: RBTC_NIGHTLY=1, minutes")
+@nightly
 def test_the_whole_table_is_what_the_command_makes() -> None:
     between = PAGE.read_text("utf-8").split(BEGIN)[1].split(END)[0]
     assert between.strip() == tables(rows()).strip()

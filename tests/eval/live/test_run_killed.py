@@ -4,7 +4,6 @@ Four kills by day, twenty with RBTC_NIGHTLY=1 (a start takes seconds).
 """
 
 import asyncio
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -19,10 +18,10 @@ from robustbench_tc.eval.live.episodes import read as read_episodes
 from robustbench_tc.worlds.find import BUNDLED, find, tasks
 
 from ...commands import running
+from ...conftest import NIGHTLY
 from ...loopback import LoopbackServer, reply
 from . import purses
 
-NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 KILLS, TASKS = (20, 4) if NIGHTLY else (4, 2)
 CONCURRENCY = 2
 FAULTS = (

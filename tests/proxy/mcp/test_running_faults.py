@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 from robustbench_tc.schema.running import UNMADE
 
-from .conftest import Desk
+from .conftest import Desk, both
 from .test_door import plan, text
 
 ORDER = {"order_id": 1}
@@ -23,7 +23,8 @@ async def works(client: Any) -> Any:
     return before, found, [one.name for one in (await client.list_tools()).tools]
 
 
-def test_results_are_changed_and_calls_refused(either: Desk) -> None:
+@both
+def test_results_are_changed_and_calls_refused(desk: Desk) -> None:
     faults = (
         "kind: truncated, at: [1]",
         "kind: outage, at: [2]",
@@ -32,7 +33,7 @@ def test_results_are_changed_and_calls_refused(either: Desk) -> None:
         "kind: oversized, at: [5]",
     )
     began = time.monotonic()
-    _, found, _ = either.run(plan(*faults), works)
+    _, found, _ = desk.run(plan(*faults), works)
     assert time.monotonic() - began > 0.4
     assert text(found[0]).startswith('{"payments": ') and '"of"' not in text(found[0])
     assert [text(one) for one in found[1:]] == [
@@ -42,10 +43,10 @@ def test_results_are_changed_and_calls_refused(either: Desk) -> None:
         '{"saved": true}',
     ]
     assert [one.is_error for one in found] == [False, True, False, False, False]
-    assert either.executed == ["get_order", "pay_order", "get_order", "set_note"]
-    met = [one["kind"] for line in either.lines for one in line.get("replaced", ())]
+    assert desk.executed == ["get_order", "pay_order", "get_order", "set_note"]
+    met = [one["kind"] for line in desk.lines for one in line.get("replaced", ())]
     assert met == ["truncated", "outage", "latency", "empty_result"]
-    assert either.lines[4]["spared"][0]["label"] == "no_answer_fits"  # its results have a schema
+    assert desk.lines[4]["spared"][0]["label"] == "no_answer_fits"  # its results have a schema
 
 
 def test_a_write_is_not_cut_short_unless_the_plan_allows_it(either: Desk) -> None:
@@ -54,12 +55,13 @@ def test_a_write_is_not_cut_short_unless_the_plan_allows_it(either: Desk) -> Non
     assert either.lines[1]["spared"][0]["label"] == "may_write"
 
 
+@both
 @pytest.mark.parametrize("calls", ["", ", calls: 2"])
-def test_a_dropped_tool_is_in_no_list(either: Desk, calls: str) -> None:
-    before, found, after = either.run(plan(f"kind: dropped_tool, at: [3], tools: [pay_order]{calls}"), works)
+def test_a_dropped_tool_is_in_no_list(desk: Desk, calls: str) -> None:
+    before, found, after = desk.run(plan(f"kind: dropped_tool, at: [3], tools: [pay_order]{calls}"), works)
     assert "pay_order" in before and ("pay_order" in after) == bool(calls)
     assert [text(one) == UNMADE["dropped_tool"] for one in found] == [False, False, True, False, False]
-    assert either.executed == ["get_order", "pay_order", "get_order", "set_note"]
+    assert desk.executed == ["get_order", "pay_order", "get_order", "set_note"]
 
 
 def test_a_fault_for_a_tool_that_the_server_has_not_is_an_error(either: Desk) -> None:

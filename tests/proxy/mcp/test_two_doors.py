@@ -20,6 +20,7 @@ from robustbench_tc.proxy.journal import MCP, NONE, Called, Exchange, Journal
 from robustbench_tc.proxy.scored import score as score_journal
 from robustbench_tc.proxy.summary import as_replies
 
+from ...conftest import NIGHTLY
 from .conftest import DOOR
 
 SERVER = """
@@ -180,7 +181,8 @@ def test_attempts_and_batches_do_not_depend_on_numbers_or_the_order_of_lines(dat
     assert batches(data.draw(st.permutations(lines))) == wanted
 
 
-def test_forty_doors_share_a_large_journal(tmp_path: Path) -> None:
+def test_many_doors_share_a_large_journal(tmp_path: Path) -> None:
+    doors = 40 if NIGHTLY else 12
     path = tmp_path / "journal.jsonl"
     one = line("x", 0.0, 1.0, 2.0)
     big = Journal(path)
@@ -208,12 +210,12 @@ def test_forty_doors_share_a_large_journal(tmp_path: Path) -> None:
                 process = await asyncio.create_subprocess_exec(*words, env=env)
                 assert await process.wait() == 0
 
-        await asyncio.gather(*map(door, range(40)))
+        await asyncio.gather(*map(door, range(doors)))
 
     begun = time.monotonic()
     asyncio.run(all_at_once())
     with path.open("rb") as written:
         written.seek(before)
         found = [msgspec.json.decode(added, type=Exchange) for added in written]
-    assert len(found) == 1200 and len({(added.session, added.number) for added in found}) == 1200
+    assert len(found) == len({(added.session, added.number) for added in found}) == 30 * doors
     assert time.monotonic() - begun < 300

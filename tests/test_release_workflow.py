@@ -75,10 +75,10 @@ def test_the_bundle_lies_beside_the_release_and_is_kept(workflow: dict[Any, Any]
 # --- what their platforms' linters say --------------------------------------------------------------------
 
 
-def linted(*words: object) -> str:
+def linted(*words: str | Path) -> str:
     """What a linter of the environment says of files."""
-    program = Path(sys.executable).parent / str(words[0])
-    command = [program, *map(str, words[1:])]
+    program = Path(sys.executable).parent / words[0]
+    command = [program, *words[1:]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     return "" if done.returncode == 0 else done.stdout + done.stderr or str(done.returncode)
 

@@ -4,7 +4,7 @@ import keyword
 from collections.abc import Callable, Sequence
 
 from robustbench_tc.errors import unknown
-from robustbench_tc.schema import Call, dumps
+from robustbench_tc.schema import Call, Json, dumps
 
 DECLINED = "None of the listed tools fits this request, so I make no call."
 """What an agent says whose answer has no calls."""
@@ -45,10 +45,11 @@ FORMATS: dict[str, Callable[[Sequence[Call]], str]] = {
 
 
 def _python_call(call: Call) -> str:
-    arguments = [f"{_python_key(key)}{value!r}" for key, value in call.parameters.items()]
+    arguments = [_python_argument(key, value) for key, value in call.parameters.items()]
     return f"{call.name}({', '.join(arguments)})"
 
 
-def _python_key(key: str) -> str:
-    """A keyword, or the key in quotes and a colon where Python has no such keyword."""
-    return f"{key}=" if key.isidentifier() and not keyword.iskeyword(key) else f"{key!r}: "
+def _python_argument(key: str, value: Json) -> str:
+    """A keyword argument, or `**{'zip code': 7}` where Python has no such keyword."""
+    is_keyword = key.isidentifier() and not keyword.iskeyword(key)
+    return f"{key}={value!r}" if is_keyword else f"**{{{key!r}: {value!r}}}"

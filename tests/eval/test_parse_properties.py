@@ -42,6 +42,7 @@ def test_no_native_calls_make_the_parser_raise(native: list[Any]) -> None:
 
 @settings(max_examples=50 * MORE)
 @given(st.lists(texts.calls, min_size=1, max_size=3), st.sampled_from(sorted(FORMATS)))
+@example([Call("ping", {"zip code": None, "a": "", "class": "x"})], "python_calls")
 def test_what_is_written_in_a_format_reads_back(calls: list[Call], output_format: str) -> None:
     parsed = parse(render_calls(calls, output_format), source=FORMATS_OF[output_format])
     assert parsed.calls == tuple(calls)

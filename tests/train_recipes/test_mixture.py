@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from robustbench_tc.builders.sources.rlla import gold_calls
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score import reward as toolrl
-from robustbench_tc.train_recipes import prices, validation
+from robustbench_tc.train_recipes import validation
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.mixture.reward import compute_score
 from robustbench_tc.train_recipes.mixture.rows import NUMBERS, main, sizes, write
@@ -231,49 +230,3 @@ def test_the_pages_numbers_are_those_of_toolrls_rows(shared: Path, tmp_path: Pat
         names = ("train: full", "train: retry", "left out: full, beyond the share")
         numbers = [found[name] for name in (*names, "left out: retry, beyond the share")]
         assert f"| {share:g} | {numbers[0] + numbers[1]} | " + " | ".join(map(str, numbers)) + " |" in page
-
-
-# --- Whether a training set can teach to read prices
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "training.md"
-
-
-def test_a_rule_is_right_where_it_picks_the_golden_name() -> None:
-    rows = [
-        prices.Priced("pay", {"pay": 1.0, "pay_fast": 5.0}),
-        prices.Priced("pay_fast", {"pay": 5.0, "pay_fast": 1.0}),
-    ]
-    assert prices.shares(rows) == {"shorter name": 0.5, "listed first": 0.5, "best offer": 1.0}
-
-
-def test_only_offers_of_the_golden_function_count(training_data: Path) -> None:
-    found, rows = prices.priced(locate(str(training_data), "full").train)
-    assert 0 < len(found) < rows
-    assert all(one.gold in one.offers and len(one.offers) > 1 for one in found)
-    assert prices.shares(found)["best offer"] == 1.0
-
-
-def test_the_page_says_what_the_real_rows_can_teach(shared: Path, tmp_path: Path) -> None:
-    """ToolRL's rows with seed 0: as they are, with swapped offers, and without the reward component."""
-    spec: Callable[..., toolrl_spec.TrainingSpec] = lambda **more: toolrl_spec.TrainingSpec(  # noqa: E731
-        rlla=shared / "sources", configs=("full", "mixed"), **more
-    )
-    builds = {
-        "full": spec(),
-        "counterbalanced": spec(counterbalance=True),
-        "without-reward": spec(types=("observation", "action")),
-    }
-    for name, one in builds.items():
-        toolrl_dr.build(
-            one,
-            tmp_path / name,
-            checks=toolrl_versions.Checks(earns_maximum=toolrl.earns_maximum),
-            card=training_card,
-        )
-    assert prices.table([str(tmp_path / name) for name in builds]) in PAGE.read_text()
-
-
-def test_mistakes_are_one_line() -> None:
-    for words in ([], ["--help"], ["/nowhere/at/all"]):
-        refuses(".", prices.main, words)

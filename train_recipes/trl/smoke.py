@@ -5,11 +5,6 @@
 A model of a million parameters is taught 16 rows of ours by fine-tuning, then trained with GRPO on eight of
 them, twice: with ToolRL's reward, and with the rewards of each batch permuted. The rows are those it was
 taught, so this says that the recipe's parts work together, and nothing about what is learnt from other rows.
-
-    python -m robustbench_tc.train_recipes.trl.smoke --data toolrl-dr --out out/train-toy-data
-
-takes rows of a real build instead, those that fit the toy, for a few steps: that they go through tokenizer,
-fine-tuning, rollout and reward, and nothing else. There are no bars, and no second run.
 """
 
 import json
@@ -26,7 +21,7 @@ import typer
 
 from robustbench_tc.errors import UserError
 
-from . import fitting, toy
+from . import toy
 from .train import CURVE
 
 STEPS, WINDOW = 100, 12
@@ -41,10 +36,6 @@ SETTINGS: dict[str, Any] = {
     "entropy_coef": 0.0,
 }
 LEARNING_RATE = 2e-4
-
-DATA_STEPS, DATA_EPOCHS = 4, 1
-DATA_SETTINGS: dict[str, Any] = {**SETTINGS, "per_device_train_batch_size": 8, "max_completion_length": 192}
-"""With `--data`: real prompts are some ten times as long as ours."""
 
 
 class Bar(NamedTuple):
@@ -94,13 +85,7 @@ def smoke(
         "out/train-toy"
     ),
     seed: Annotated[int, typer.Option(min=0)] = 0,
-    steps: Annotated[
-        int | None, typer.Option(min=1, help=f"Updates of each run: {STEPS}, with --data {DATA_STEPS}.")
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(help="A folder of `rbtc build toolrl-dr`, or ORG/NAME@REVISION: train on its rows."),
-    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Updates of each run.")] = STEPS,
     short: Annotated[bool, typer.Option("--short", help="36 steps, and the bars for those.")] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget what is there; otherwise it goes on.")
@@ -112,19 +97,14 @@ def smoke(
     """
     mark = out / "train-toy.json"
     if fresh and out.exists():
-        if not any((out / name).is_file() for name in ("rows/train.parquet", fitting.KEPT)):
+        if not (out / "rows/train.parquet").is_file():
             raise UserError(f"{out} is not a smoke test's folder and is kept: choose another --out")
         shutil.rmtree(out)
-    if data is not None:
-        _on_data(data, out, seed, DATA_STEPS if steps is None else steps)
-        return
-    if (out / fitting.KEPT).exists():
-        raise UserError(f"{out} holds a smoke test on other rows: choose another --out, or --fresh")
-    bars, steps = (SHORT_BARS, SHORT_STEPS) if short else (BARS, STEPS if steps is None else steps)
+    bars, steps = (SHORT_BARS, SHORT_STEPS) if short else (BARS, steps)
     if steps < 2 * WINDOW:
         raise UserError(f"--steps {steps}: the first and the last {WINDOW} are compared, give {2 * WINDOW}")
     base = _prepared(out, seed)
-    curves = _trained(out, base, seed, steps, RUNS, SETTINGS)
+    curves = _trained(out, base, seed, steps)
     changes = [(bar, change(curves[bar.run], bar.value)) for bar in bars]
     found = {
         "seed": seed,
@@ -151,46 +131,19 @@ def _prepared(out: Path, seed: int) -> Path:
     if not (training / "build_report.json").is_file():
         build = ["build", "toolrl-dr", "--rlla", str(rows), "--configs", "full", "--out", str(training)]
         _ended([sys.executable, "-m", "robustbench_tc", *build], "the build", print)
-    _taught(training, base, seed=seed)
-    return base
-
-
-def _taught(training: Path, base: Path, **more: Any) -> None:
     if not (base / "config.json").is_file():
         typer.echo(f"fine-tuning a random model on {toy.SFT_ROWS} rows", err=True)
         half = base.with_name(f"{base.name}-part")
-        toy.make_model(str(training), half, **more)
+        toy.make_model(str(training), half, seed=seed)
         half.rename(base)
-
-
-def _on_data(name: str, out: Path, seed: int, steps: int) -> None:
-    """A few steps on rows of a real build, and what was left out of them."""
-    if out.exists() and any(out.iterdir()) and not (out / fitting.KEPT).is_file():
-        raise UserError(f"{out} is not empty and holds no smoke test on these rows: choose another --out")
-    said = fitting.take(name, out, DATA_SETTINGS["max_completion_length"])
-    base = out / f"base-{seed}"
-    _taught(out / "toolrl-dr", base, seed=seed, epochs=DATA_EPOCHS, tokenizer=out / "tokenizer")
-    curves = _trained(out, base, seed, steps, {"reward": []}, DATA_SETTINGS)
-    found = {"seed": seed, "steps": steps, "settings": DATA_SETTINGS, "data": said, "curves": curves}
-    (out / "train-toy.json").write_text(json.dumps(found, indent=1) + "\n")
-    for split in ("train", "validation"):
-        left = ", ".join(f"{count} ({reason})" for reason, count in said[split]["left_out"].items())
-        kept, rows = said[split]["kept"], said[split]["rows"]
-        typer.echo(f"{split}: {kept} of {rows} rows fit the toy; left out: {left or 'none'}")
-    first, last = curves["reward"][0]["score"], curves["reward"][-1]["score"]
-    typer.echo(
-        f"reward of step 1: {first:.2f}, of step {steps}: {last:.2f}; no bar: so few steps teach nothing"
-    )
-    typer.echo(f"curve: {out / 'train-toy.json'}")
+    return base
 
 
 RUNS: dict[str, list[str]] = {"reward": [], "shuffled": ["--shuffle-rewards"]}
 """The runs that are compared, and what is said to each."""
 
 
-def _trained(
-    out: Path, base: Path, seed: int, steps: int, runs: dict[str, list[str]], settings: dict[str, Any]
-) -> dict[str, list[dict[str, float]]]:
+def _trained(out: Path, base: Path, seed: int, steps: int) -> dict[str, list[dict[str, float]]]:
     """The runs, side by side, and their curves."""
     common = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train", str(out / "toolrl-dr")]
     common += ["--model", str(base), "--rows", "8", "--steps", str(steps), "--seed", str(seed), "--cpu"]
@@ -204,7 +157,7 @@ def _trained(
         "--validate-every",
         "0",
     ]
-    common += [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    common += [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={json.dumps(value)}")]
     problems: list[str] = []
 
     def run(name: str, more: list[str]) -> None:
@@ -218,14 +171,14 @@ def _trained(
         except UserError as error:
             problems.append(str(error))
 
-    threads = [threading.Thread(target=run, args=item) for item in runs.items()]
+    threads = [threading.Thread(target=run, args=item) for item in RUNS.items()]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if problems:
         raise UserError(problems[0])
-    return {name: _curve(out / f"{name}-{seed}" / CURVE, steps) for name in runs}
+    return {name: _curve(out / f"{name}-{seed}" / CURVE, steps) for name in RUNS}
 
 
 def _curve(path: Path, steps: int) -> list[dict[str, float]]:

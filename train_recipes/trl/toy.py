@@ -116,26 +116,17 @@ def tokenizer_of(rows: list[dict[str, Any]], folder: Path) -> Any:
     return made
 
 
-def make_model(
-    training: str, folder: Path, *, seed: int = 0, epochs: int = EPOCHS, tokenizer: Path | None = None
-) -> None:
-    """Teaches a random model the first 16 rows of the dataset's config `full`; saves it in `folder`.
-
-    `tokenizer`: a folder with one; without it one is made for these rows.
-    """
+def make_model(training: str, folder: Path, *, seed: int = 0, epochs: int = EPOCHS) -> None:
+    """Teaches a random model the first 16 rows of the dataset's config `full`; saves it in `folder`."""
     try:
         import torch
         from datasets import Dataset
-        from transformers import AutoTokenizer, PrinterCallback, Qwen2Config, Qwen2ForCausalLM
+        from transformers import PrinterCallback, Qwen2Config, Qwen2ForCausalLM
         from trl import SFTConfig, SFTTrainer
     except ImportError:
         raise need_extra("trl", "trl") from None
     rows = data.rows(dataset.locate(training, "full").train, SFT_ROWS)
-    if tokenizer is None:
-        words = tokenizer_of(rows, folder)
-    else:
-        words = AutoTokenizer.from_pretrained(tokenizer)
-        words.save_pretrained(folder)
+    words = tokenizer_of(rows, folder)
     torch.set_num_threads(1)  # a second one gains nothing here, and sums would depend on it
     torch.manual_seed(seed)
     model = Qwen2ForCausalLM(

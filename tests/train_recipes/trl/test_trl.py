@@ -14,8 +14,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
-from robustbench_tc.train_recipes import dataset
-from robustbench_tc.train_recipes.trl import data, smoke, toy
+from robustbench_tc.train_recipes.trl import smoke, toy
 from tests.conftest import nightly
 
 TRAIN = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train"]
@@ -156,49 +155,6 @@ def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> N
     found = curve(folder, "on-real")
     assert [*found] == [1, 2] and all(-3 <= one["score"] <= 4 for one in found.values())
     assert (folder / "on-real" / "model" / "model.safetensors").is_file()
-
-
-@nightly
-def test_the_smoke_test_takes_rows_of_a_real_build(folder: Path, shared: Path) -> None:
-    """Those that fit its model: what is left out is counted, and none of it reaches the trainer."""
-    build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--configs", "full"]
-    environment = {**ENV, "RBTC_SOURCES": str(shared / "sources")}
-    line = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(folder / "whole-rows")]
-    subprocess.run(line, check=True, capture_output=True, env=environment, timeout=600)
-    out = folder / "on-data"
-    smoke_test = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.smoke", "--out", str(out)]
-    line = [*smoke_test, "--data", str(folder / "whole-rows"), "--steps", "1"]
-    done = run(line)
-    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
-    found = json.loads((out / "train-toy.json").read_text())
-    assert [one["step"] for one in found["curves"]["reward"]] == [1]
-    for split in ("train", "validation"):
-        about = found["data"][split]
-        kept = data.rows(getattr(dataset.locate(str(out / "toolrl-dr"), "full"), split))
-        there = data.rows(getattr(dataset.locate(str(folder / "whole-rows"), "full"), split))
-        assert about["rows"] == len(there) == about["kept"] + sum(about["left_out"].values())
-        assert len(kept) == about["kept"] > 16 and all(row in there for row in kept)
-        assert set(about["left_out"]) == {
-            "prompt and answer over 2048 tokens of the toy",
-            "gold over 192 tokens of the toy",
-        }
-        assert f"{split}: {about['kept']} of {about['rows']} rows fit the toy; left out: " in done.stdout
-    # The same again goes on; other rows, and the bundled ones, do not come into this folder.
-    assert run(line).returncode == 0
-    for other in ([*smoke_test, "--data", str(folder / "toolrl-dr")], smoke_test):
-        done = run(other)
-        assert done.returncode == 1 and "other rows" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_too_few_rows_for_the_smoke_test_are_one_line(folder: Path) -> None:
-    few = folder / "few"
-    (few / "full").mkdir(parents=True)
-    for split in ("train", "validation"):
-        name = f"{split}-00000-of-00001.parquet"
-        pq.write_table(pq.read_table(folder / "toolrl-dr" / "full" / name).slice(0, 5), few / "full" / name)
-    line = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.smoke", "--data", str(few)]
-    done = run([*line, "--out", str(folder / "of-few")])
-    assert done.returncode == 1 and "5 of 5 train rows fit" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(folder: Path) -> None:

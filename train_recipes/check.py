@@ -7,6 +7,7 @@ from the text that the reward sees. Each of these is a finding here, in one line
 
 import contextlib
 import io
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -17,13 +18,14 @@ import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc.compute import loop
-from robustbench_tc.errors import UserError, need_extra, unknown
+from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.shown import Table
 
-from . import check_loops, noisy_check
-from .compose import RECIPES, NotReady, compose, first_line
-from .dataset import Shards, locate, maker
+from . import recipe as recipes, rows, verl_noisy
+from .compose import BASES, NotReady, compose, first_line
+from .recipe import Name, Recipe
+from .rows import Shards
 
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<response>", "</response>")
 
@@ -62,33 +64,36 @@ class Readiness(NamedTuple):
 
 
 def readiness(
-    recipe: str,
+    recipe: Name,
     dataset: str,
     model: Path,
-    config: str | None = None,
-    overrides: Sequence[str] = (),
+    words: Sequence[str] = (),
+    file: Path | None = None,
     progress: Tell = silent,
 ) -> Readiness:
-    """Runs every check. Raises UserError for a wrong name and where verl is missing."""
-    if recipe not in RECIPES:
-        raise unknown("recipe", recipe, RECIPES)
+    """Runs every check. `words`: switches of the recipe, and Hydra's overrides.
+
+    Raises UserError for switches that do not go together and where verl is missing.
+    """
+    known, overrides = recipes.read(recipe, words, file)
     try:
         import verl  # noqa: F401
     except ImportError:
         raise need_extra("verl", "train") from None
     if not model.is_dir():
         raise UserError(f"no model folder {model}: --model-dir takes a folder with config and tokenizer")
-    known = RECIPES[recipe]
-    shards = locate(dataset, config or known.dataset_config)
     findings: list[Finding] = []
-    checks = _sft_checks if recipe == "paft" else _grpo_checks
-    with _quiet():
+    checks = _sft_checks if recipe == "sft" else _grpo_checks
+    with _quiet(), tempfile.TemporaryDirectory() as folder:
         try:
+            if problem := recipes.gguf_problem(model):
+                raise NotReady("weights", problem)
             progress("looking at the data")
-            findings.append(_columns(shards, known.columns))
+            shards, finding = _data(dataset, known, Path(folder))
+            findings.append(finding)
             progress("trying config, tokenizer and reward")
-            composed = compose(recipe, shards, model, overrides)
-            findings.append(Finding("config", "ok", f"{known.config_name} composes on verl's {known.base}"))
+            composed = compose(known, shards, model, Path(folder), overrides)
+            findings.append(Finding("config", "ok", f"{recipe} composes on verl's {BASES[recipe]}"))
             findings += checks(composed, shards, model)
         except NotReady as failure:
             what, detail = failure.args
@@ -110,17 +115,15 @@ def _quiet() -> Iterator[None]:
 # --- data ---------------------------------------------------------------------------------------------
 
 
-def _columns(shards: Shards, wanted: Sequence[str]) -> Finding:
-    for path in (*shards.train, *shards.validation):
-        names = pq.read_schema(path).names
-        for column in wanted:
-            if column not in names:
-                raise NotReady(
-                    "columns",
-                    f"{path.name} has no column {column!r} (it has {', '.join(names)}): "
-                    f"make it again with `{maker(path.parent.name)}`",
-                )
-    return Finding("columns", "ok", ", ".join(wanted))
+def _data(dataset: str, recipe: Recipe, folder: Path) -> tuple[Shards, Finding]:
+    """The rows under the recipe's switches, as verl would get them."""
+    try:
+        chosen = rows.choose(dataset, recipe)
+    except UserError as error:
+        raise NotReady("data", str(error)) from None
+    left_out = [f", {count} left out: {reason}" for reason, count in chosen.left_out.items() if count]
+    detail = f"{len(chosen.train)} train rows, {len(chosen.validation)} for validation{''.join(left_out)}"
+    return rows.write(chosen, folder / "rows"), Finding("data", "ok", f"{recipe.data}: {detail}")
 
 
 def _rows(paths: Sequence[Path]) -> int:
@@ -183,9 +186,12 @@ def _grpo_checks(config: Any, shards: Shards, model: Path) -> Iterator[Finding]:
         yield from _grpo_split(config, split, paths, tokenizer)
     yield _golds(config, tokenizer, shards.train)
     yield _steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs)
-    yield from (Finding(*line) for line in check_loops.loops(config, shards, tokenizer))
-    if (said := noisy_check.readiness(config, shards.validation)) is not None:
-        yield Finding("noisy groups", *said)
+    problem, rollouts = verl_noisy.conflict(config), config.actor_rollout_ref.rollout.n
+    if problem is not None:
+        yield Finding("noisy groups", "failed", problem)
+    elif verl_noisy.share(config) < 1:
+        many = verl_noisy.share(config) * rollouts
+        yield Finding("noisy groups", "ok", f"{many:g} of {rollouts} rollouts in the mean meet the error")
     engine = config.actor_rollout_ref.rollout.name
     if find_spec(engine) is None:
         yield Finding("rollout engine", "note", f"{engine} is not installed here; the GPU machine needs it")
@@ -219,11 +225,13 @@ def _grpo_split(config: Any, split: str, paths: Sequence[Path], tokenizer: Any) 
     texts = [item["reward_model"]["ground_truth"] for item in items]
     # Of a response only the form is scored; a call has to be written out to the end.
     golds = [len(tokenizer.encode(text)) if "<tool_call>" in text else 0 for text in texts]
-    rebuild = "rebuild with `rbtc build toolrl-dr --tokenizer`, or raise"
     return [
         Finding(f"{split} rows", "ok", f"{there} rows, all of them in RLHFDataset"),
         _within(
-            f"{split} prompts", prompts, config.data.max_prompt_length, f"{rebuild} data.max_prompt_length"
+            f"{split} prompts",
+            prompts,
+            config.data.max_prompt_length,
+            "rebuild with `rbtc build toolrl-dr --tokenizer`, or raise data.max_prompt_length",
         ),
         _within(f"{split} golds", golds, config.data.max_response_length, "raise data.max_response_length"),
     ]
@@ -273,7 +281,7 @@ async def in_world(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     agent loop leaves for the reward."""
     from robustbench_tc.schema import LiveRow, loads, record
 
-    from .retry_live.rollout import play_gold
+    from .live_rollout import play_gold
 
     attempts, outcome = await play_gold(record(loads(row["extra_info"]["live_row"]), LiveRow))
     world = msgspec.json.encode(outcome).decode()
@@ -305,8 +313,7 @@ def _steps(rows: int, batch: int, epochs: int) -> Finding:
         return Finding(
             "steps", "failed", f"{rows} rows make no batch of {batch}: lower data.train_batch_size"
         )
-    left = rows % batch
-    note = f", {left} rows of each epoch left over" if left else ""
+    note = f", {rows % batch} rows of each epoch left over" if rows % batch else ""
     return Finding("steps", "ok", f"{rows // batch * epochs} ({rows // batch} per epoch × {epochs}{note})")
 
 

@@ -1,11 +1,22 @@
-"""A recipe's config as verl's entry point would compose it, and the keys that verl would not read."""
+"""A recipe as verl reads it: its config, made of the one file, and the keys that verl would not read."""
 
+import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from .dataset import Shards, hydra_list, quoted
+from .recipe import SEVERAL_TURNS, Recipe, merged
+from .rows import Shards
+
+BASES = {"grpo": "ppo_trainer", "sft": "sft_trainer_engine"}
+"""Recipe → verl's own config that it stands on."""
+
+REWARD = "pkg://robustbench_tc.train_recipes.reward"
+"""The reward of rows that are not all answered once, or with shaping; else ToolRL's, as the file has it."""
+
+AGENT_LOOP = "agent_loop.yaml"
+"""What every rollout worker reads, beside the config."""
 
 MOVED = {
     "custom_reward_function": "reward.custom_reward_function",
@@ -24,34 +35,6 @@ _FREE = (
 """Keys and groups of keys that are not verl's: the user's own."""
 
 
-class Recipe(NamedTuple):
-    """A recipe folder beside this file."""
-
-    config_name: str
-    base: str
-    """verl's config that it builds on."""
-    dataset_config: str
-    columns: tuple[str, ...]
-    agent_loop: str = ""
-    """The file with the agent loop's arguments, beside this one; "" where verl's own loop is used."""
-    own: tuple[str, ...] = ()
-    """Groups of keys that only this recipe reads."""
-
-
-_GRPO = ("data_source", "prompt", "reward_model", "extra_info")
-
-
-RECIPES = {
-    "toolrl_dr": Recipe("grpo", "ppo_trainer", "full", _GRPO),
-    "retry": Recipe("grpo_retry", "ppo_trainer", "retry", _GRPO, "retry/agent_loop.yaml", ("data.noisy",)),
-    "mixture": Recipe(
-        "grpo_mixture", "ppo_trainer", "mixture", (*_GRPO, "agent_name"), "mixture/agent_loop.yaml"
-    ),
-    "retry_live": Recipe("grpo_live", "ppo_trainer", "retry_live", _GRPO, "retry_live/agent_loop.yaml"),
-    "paft": Recipe("sft", "sft_trainer_engine", "paft", ("messages",)),
-}
-
-
 class NotReady(Exception):
     """A check that failed in a way that leaves nothing for those that build on it: (what, detail)."""
 
@@ -62,28 +45,43 @@ def first_line(error: BaseException) -> str:
     return (lines[0] if lines else type(error).__name__)[:200]
 
 
-def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] = ()) -> Any:
-    """The recipe's whole config, as verl's entry point would compose it. Raises NotReady."""
+def write(recipe: Recipe, shards: Shards, model: str, folder: Path) -> None:
+    """Writes what verl is started with into `folder`: NAME.yaml on top of verl's config, and the agent loop's
+    arguments."""
+    folder = folder.absolute()
+    train, held = ([str(path.absolute()) for path in paths] for paths in shards)
+    files = {"train_files": train, "val_files": held}
+    values = merged(recipe.values, {"data": files, "trainer": {"default_local_dir": f"{folder}/checkpoints"}})
+    place: dict[str, Any] = {"model": {"path": model}}
+    values = merged(values, place if recipe.name == "sft" else {"actor_rollout_ref": place})
+    if recipe.data in SEVERAL_TURNS or recipe.shaping:
+        reward = {"path": REWARD, "reward_kwargs": {"shaping": recipe.shaping}}
+        values = merged(values, {"reward": {"custom_reward_function": reward}})
+    if recipe.data in SEVERAL_TURNS:
+        loop = {"name": "rollout_agent", "_target_": "robustbench_tc.train_recipes.agent_loop.RolloutLoop"}
+        arguments = {f"{rollout}_attempts": most for rollout, most in recipe.attempts.items()}
+        (folder / AGENT_LOOP).write_text(json.dumps([loop | arguments], indent=1) + "\n")
+        agent = {"default_agent_loop": loop["name"], "agent_loop_config_path": str(folder / AGENT_LOOP)}
+        values = merged(values, {"actor_rollout_ref": {"rollout": {"agent": agent}}})
+        values = merged(values, {"data": {"noisy": recipe.noisy}})
+    values["hydra"] = {"searchpath": ["pkg://verl.trainer.config"]}
+    values["defaults"] = [BASES[recipe.name], "_self_"]
+    (folder / f"{recipe.name}.yaml").write_text(json.dumps(values, indent=1) + "\n")  # JSON is YAML
+
+
+def compose(recipe: Recipe, shards: Shards, model: Path, folder: Path, overrides: Sequence[str] = ()) -> Any:
+    """The whole config, as verl's entry point would compose it of what `write` writes. Raises NotReady."""
     from hydra import compose as hydra_compose, initialize_config_dir
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    folder = Path(__file__).resolve().parent / recipe
-    known = RECIPES[recipe]
-    values = [
-        f"data.train_files={hydra_list(shards.train)}",
-        f"data.val_files={hydra_list(shards.validation)}",
-    ]
-    values += [f"{'model' if recipe == 'paft' else 'actor_rollout_ref.model'}.path={quoted(model)}"]
-    if known.agent_loop:
-        loop = folder.parent / known.agent_loop
-        values += [f"actor_rollout_ref.rollout.agent.agent_loop_config_path={quoted(loop)}"]
+    write(recipe, shards, str(model), folder)
     try:
-        with initialize_config_dir(str(folder), version_base=None):
-            composed = hydra_compose(known.config_name, overrides=[*values, *overrides])
+        with initialize_config_dir(str(folder.absolute()), version_base=None):
+            composed = hydra_compose(recipe.name, overrides=[*overrides])
     except (HydraException, OmegaConfBaseException) as error:
         raise NotReady("config", first_line(error)) from None
-    _check_keys(composed, known.base, (*_FREE, *known.own))
+    _check_keys(composed, BASES[recipe.name], recipe.data in SEVERAL_TURNS)
     return composed
 
 
@@ -96,11 +94,9 @@ def _verls_keys(base: str) -> frozenset[str]:
         return frozenset(_leaves(hydra_compose(base)))
 
 
-def _check_keys(composed: Any, base: str, others: Sequence[str]) -> None:
-    """Raises NotReady for a key that verl would take and never read.
-
-    `others`: the keys and groups of keys that are not verl's.
-    """
+def _check_keys(composed: Any, base: str, several_turns: bool) -> None:
+    """Raises NotReady for a key that verl would never read. `several_turns`: `data.noisy` is read."""
+    others = (*_FREE, "data.noisy") if several_turns else _FREE
     ours, verls = _leaves(composed), _verls_keys(base)
     for key, value in ours.items():
         group = key.partition(".")[0]

@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from robustbench_tc import taxonomy
@@ -73,14 +74,14 @@ def summary(answers: Iterable[Scored], baseline: Mapping[str, float] | None = No
     clean = {name: _accuracy(group) for name, group in by_component.get(CLEAN, {}).items()}
     for component, groups in sorted(by_component.items()):
         accuracy = {name: _accuracy(group) for name, group in groups.items()}
-        found[f"val-core/{component}/accuracy"] = _mean(list(accuracy.values()))
-        found[f"val-aux/{component}/reward"] = _mean(
-            [_mean([one.reward for one in group]) for group in groups.values()]
+        found[f"val-core/{component}/accuracy"] = fmean(list(accuracy.values()))
+        found[f"val-aux/{component}/reward"] = fmean(
+            [fmean([one.reward for one in group]) for group in groups.values()]
         )
         pairs = [accuracy[name] - clean[name] for name in accuracy if name in clean]
         if component == CLEAN or not pairs:
             continue
-        delta = found[f"val-core/{component}/delta"] = _mean(pairs)
+        delta = found[f"val-core/{component}/delta"] = fmean(pairs)
         found[f"val-aux/{component}/pairs"] = float(len(pairs))
         first = (baseline or {}).get(f"val-core/{component}/delta", 0.0)
         if first < 0:
@@ -102,8 +103,4 @@ def compared(answers: Sequence[Scored], folder: Path, step: int) -> dict[str, fl
 
 
 def _accuracy(answers: Sequence[Scored]) -> float:
-    return _mean([float(one.correct) for one in answers])
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return fmean([float(one.correct) for one in answers])

@@ -1,55 +1,94 @@
-"""`data.noisy` in verl: `install` adds it to verl's trainer, which does nothing else where it is off.
+"""`data.noisy` in verl: `install` adds it to verl's trainer, which does nothing else where it is 1.
 
-    a train batch         gets a column that says which rollouts of each prompt meet the error (`noisy.met`)
+    a train batch         gets a column that says which rollouts of each prompt meet the error (`met`)
     the advantages        are normalised for each prompt and world: the agent loop says each rollout's
-    a validation          moves the rate of the next epoch (`noisy.next_rate`)
-    a checkpoint          has the state in noisy.json, which a resumed run reads
 
 The column travels with the prompt, so an asynchronous trainer's prompts keep the draws of their step.
 Validation batches do not have it: every row with an error meets it there.
+
+The idea is NoisyAgent's (arXiv:2605.27209): noise on a part of the rollouts, advantages of each part for
+themselves. The draws are ours; docs/training.md has what the advantages of such a group are.
 """
 
-import json
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
+from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.files import atomic_file
 
-from . import noisy
-from .noisy_check import conflict
-
-_LOG = logging.getLogger(__name__)
-
-STATE = "noisy.json"
+COLUMN = "noisy"
+"""What a train batch has for each prompt: {"met": numbers of the rollouts that meet the error}."""
+DRAWN = "error_drawn"
+"""What the agent loop says of each rollout in turn: whether its world has the error."""
 
 
 def install(trainer_base: Any) -> None:
-    """Wraps what verl's module has of a step, a validation and a checkpoint; once."""
+    """Wraps what verl's module has of a step; once."""
     trainer = trainer_base.PPOTrainer
     if hasattr(trainer, "_rbtc_noisy"):
         return
-    trainer._rbtc_noisy, trainer._rbtc_saved = None, -1
+    trainer._rbtc_noisy = True
     worlds: dict[str, bool] = {}
+    fetch, load = trainer._next_train_batch, trainer._load_checkpoint
     compute = trainer_base.compute_advantage_for_multi_trajectories
     trainer_base.compute_advantage_for_multi_trajectories = by_world(compute, worlds)
-    _install_steps(trainer_base, worlds)
-    _install_state(trainer)
+
+    @wraps(load)
+    def _load_checkpoint(self: Any) -> Any:
+        if problem := conflict(self.config):  # a wrong setting ends here, before anything is trained
+            raise UserError(problem)
+        return load(self)
+
+    @wraps(fetch)
+    def _next_train_batch(self: Any, *args: Any, **more: Any) -> Any:
+        batch = fetch(self, *args, **more)
+        if share(self.config) < 1:
+            trainer_base.tu.assign_non_tensor_stack(batch, COLUMN, _column(self, batch))
+        return batch
+
+    trainer._load_checkpoint, trainer._next_train_batch = _load_checkpoint, _next_train_batch
+    trainer._compute_advantage = _in_worlds(trainer_base, worlds)
 
 
-def schedule(trainer: Any) -> noisy.Schedule:
-    """A trainer's schedule, from its config where it has none yet. Raises UserError."""
-    if trainer._rbtc_noisy is None:
-        fault = conflict(trainer.config)
-        if fault is not None:
-            raise UserError(fault)
-        trainer._rbtc_noisy = noisy.Schedule(noisy.noise(trainer.config.data.get("noisy")))
-    found: noisy.Schedule = trainer._rbtc_noisy
-    return found
+def share(config: Any) -> Any:
+    """`data.noisy` of a config of verl; 1 where it has none."""
+    return config.data.get("noisy", 1.0)
+
+
+def conflict(config: Any) -> str | None:
+    """What of a config does not go together with its `data.noisy`, in one line."""
+    rate, rollouts = share(config), config.actor_rollout_ref.rollout.n
+    if not isinstance(rate, int | float) or not 0 <= rate <= 1:
+        return f"data.noisy is {rate}: give a share from 0 to 1"
+    if rate == 1:
+        return None
+    if config.algorithm.adv_estimator != "grpo":
+        return (
+            "data.noisy normalises GRPO's groups: algorithm.adv_estimator is "
+            f"{config.algorithm.adv_estimator}"
+        )
+    if rollouts < 4:
+        return f"actor_rollout_ref.rollout.n is {rollouts}: data.noisy parts these rollouts, set 4 or more"
+    if not config.trainer.get("use_v1", True):
+        return "trainer.use_v1 is false: data.noisy needs verl's current trainer"
+    return None
+
+
+def met(rate: float, rollouts: int, seed: int, step: int, *prompt: str) -> tuple[int, ...]:
+    """Which of a prompt's rollouts meet the error at a step: `rate * rollouts` of them in the mean.
+
+    A rollout that is alone in its world has nothing to be compared with, so one and all but one are never
+    drawn: of 4 rollouts 0, 2 or 4 meet the error, of 8 all numbers but 1 and 7.
+    """
+    sizes = [size for size in range(rollouts + 1) if size in (0, rollouts) or 1 < size < rollouts - 1]
+    wanted = min(max(rate, 0.0), 1.0) * rollouts
+    below = max(size for size in sizes if size <= wanted)
+    above = min(size for size in sizes if size >= wanted)
+    rng = seeding.rng(seed, "noisy", str(step), *prompt)
+    more = above > below and rng.random() < (wanted - below) / (above - below)
+    return tuple(sorted(rng.sample(range(rollouts), above if more else below)))
 
 
 def by_world(compute: Any, worlds: Mapping[str, bool]) -> Any:
@@ -94,122 +133,53 @@ def alone(groups: Sequence[str], keys: Sequence[str]) -> list[int]:
     return [row for row, group in enumerate(groups) if sizes[group] == 1]
 
 
-def _install_steps(trainer_base: Any, worlds: dict[str, bool]) -> None:
-    trainer = trainer_base.PPOTrainer
-    fetch, compute = trainer._next_train_batch, trainer._compute_advantage
-
-    @wraps(fetch)
-    def _next_train_batch(self: Any, *args: Any, **more: Any) -> Any:
-        batch = fetch(self, *args, **more)
-        found = schedule(self)
-        if found.settings.on:
-            trainer_base.tu.assign_non_tensor_stack(batch, noisy.COLUMN, _column(self, found, batch))
-        return batch
+def _in_worlds(trainer_base: Any, worlds: dict[str, bool]) -> Any:
+    """verl's step of advantages, which fills `worlds` for `by_world`."""
+    compute = trainer_base.PPOTrainer._compute_advantage
 
     @wraps(compute)
     def _compute_advantage(self: Any, batch: Any, metrics: dict[str, Any]) -> Any:
-        found = schedule(self)
-        if not found.settings.on:
+        if share(self.config) == 1:
             return compute(self, batch, metrics)
         data = trainer_base.tq.kv_batch_get(
             keys=batch.keys, partition_id=batch.partition_id, select_fields=["uid", "extra_fields"]
         )
         worlds.update(zip(batch.keys, map(_world, data["extra_fields"]), strict=True))
         try:
-            metrics |= _metrics(found.rate, batch, groups_of(list(data["uid"]), batch.keys, worlds), worlds)
+            metrics |= _metrics(batch, groups_of(list(data["uid"]), batch.keys, worlds), worlds)
             return compute(self, batch, metrics)
         finally:
             worlds.clear()
 
-    trainer._next_train_batch, trainer._compute_advantage = _next_train_batch, _compute_advantage
+    return _compute_advantage
 
 
-def _column(trainer: Any, found: noisy.Schedule, batch: Any) -> list[dict[str, Any]]:
+def _column(trainer: Any, batch: Any) -> list[dict[str, Any]]:
     """Which rollouts meet the error, for each prompt of a batch."""
-    step, config = trainer.global_steps, trainer.config
-    rate = found.begin(max(step - 1, 0) // max(trainer.steps_per_epoch, 1))
-    rollouts, seed = config.actor_rollout_ref.rollout.n, config.data.get("seed") or 0
+    config, step = trainer.config, trainer.global_steps
+    rate, rollouts, seed = (
+        share(config),
+        config.actor_rollout_ref.rollout.n,
+        config.data.get("seed") or 0,
+    )
     return [
-        {"met": list(noisy.met(rate, rollouts, seed, step, *noisy.prompt_of(info))), "rate": rate}
+        {"met": list(met(rate, rollouts, seed, step, str(info["clean_id"]), str(info["index"])))}
         for info in batch["extra_info"]
     ]
 
 
 def _world(fields: Any) -> bool:
-    if noisy.DRAWN not in fields:
-        raise UserError(
-            "data.noisy is for the retry recipe: this rollout's agent loop does not say what it met"
-        )
-    return bool(fields[noisy.DRAWN])
+    if DRAWN not in fields:
+        raise UserError("data.noisy is for data=retry: this rollout's agent loop does not say what it met")
+    return bool(fields[DRAWN])
 
 
-def _metrics(rate: float, batch: Any, groups: Sequence[str], worlds: Mapping[str, bool]) -> dict[str, float]:
-    """What is logged of a step: the rate, the share that had the error, the share left without a partner."""
+def _metrics(batch: Any, groups: Sequence[str], worlds: Mapping[str, bool]) -> dict[str, float]:
+    """What is logged of a step: the share that had the error, and that left without a partner."""
     lonely = set(alone(groups, batch.keys))
     real = [row for row, tag in enumerate(batch.tags) if not tag.get("is_padding", False)]
     count = max(len(real), 1)
     return {
-        "noisy/rate": rate,
         "noisy/drawn": sum(worlds[batch.keys[row]] for row in real) / count,
         "noisy/alone": sum(row in lonely for row in real) / count,
     }
-
-
-def _install_state(trainer: Any) -> None:
-    update, save, load = trainer._val_metrics_update, trainer._save_checkpoint, trainer._load_checkpoint
-
-    @wraps(update)
-    def _val_metrics_update(self: Any, *args: Any, **more: Any) -> dict[str, float]:
-        found: dict[str, float] = update(self, *args, **more)
-        plan, seen = schedule(self), noisy.seen(found)
-        if not plan.settings.on:
-            return found
-        # A resumed run validates where it begins, also at a step where the whole run would not have.
-        every, step = self.config.trainer.test_freq, self.global_steps
-        if seen is not None and (step == 0 or (every > 0 and step % every == 0)):
-            plan.validated(step, seen)
-            if self._rbtc_saved == step:  # the checkpoint of this step was written before its validation
-                _write(self, plan)
-        return found | {"noisy/rate": plan.rate}
-
-    @wraps(save)
-    def _save_checkpoint(self: Any) -> Any:
-        plan = schedule(self)
-        if plan.settings.on:  # first, so that no checkpoint that verl calls complete lacks it
-            _write(self, plan)
-            self._rbtc_saved = self.global_steps
-        return save(self)
-
-    @wraps(load)
-    def _load_checkpoint(self: Any) -> Any:
-        plan = schedule(self)  # a wrong setting ends here, before anything is trained
-        done = load(self)
-        if plan.settings.on and self.global_steps > 0:
-            _read(self, plan)
-        return done
-
-    trainer._val_metrics_update = _val_metrics_update
-    trainer._save_checkpoint, trainer._load_checkpoint = _save_checkpoint, _load_checkpoint
-
-
-def _folder(trainer: Any, step: int) -> Path:
-    return Path(trainer.config.trainer.default_local_dir) / f"global_step_{step}"
-
-
-def _write(trainer: Any, plan: noisy.Schedule) -> None:
-    with atomic_file(_folder(trainer, trainer.global_steps) / STATE, replace=True) as path:
-        path.write_text(json.dumps(plan.state, indent=1) + "\n")
-
-
-def _read(trainer: Any, plan: noisy.Schedule) -> None:
-    config = trainer.config.trainer
-    resumed = config.resume_mode == "resume_path"
-    path = (Path(config.resume_from_path) if resumed else _folder(trainer, trainer.global_steps)) / STATE
-    if not path.is_file():
-        # A run that begins to use data.noisy with a checkpoint made without it.
-        _LOG.warning("data.noisy: no %s, the rate begins at %s", path, plan.rate)
-        return
-    try:
-        plan.restore(json.loads(path.read_text()))
-    except ValueError as error:
-        raise UserError(f"{path} cannot be read: {error}") from None

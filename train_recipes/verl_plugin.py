@@ -9,4 +9,4 @@ from . import verl_noisy
 from .verl_validation import install
 
 install(PPOTrainer)
-verl_noisy.install(trainer_base)  # after it: the rate follows what validation adds
+verl_noisy.install(trainer_base)

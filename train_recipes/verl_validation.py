@@ -55,8 +55,10 @@ def install(trainer: Any) -> None:
     ) -> dict[str, float]:
         found: dict[str, float] = update(self, sources, uids, infos, turns, **more)
         folder = Path(self.config.trainer.default_local_dir)
-        pairs = zip(uids, infos["reward"], strict=True)
-        answers = [validation.scored(self._rbtc_rows[uid], reward) for uid, reward in pairs]
+        answers = [
+            validation.scored(self._rbtc_rows[uid], reward)
+            for uid, reward in zip(uids, infos["reward"], strict=True)
+        ]
         return found | validation.compared(answers, folder, self.global_steps)
 
     trainer._rbtc_rows = {}

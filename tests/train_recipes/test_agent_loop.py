@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from ..known import INJECTED_ERRORS
-from robustbench_tc.train_recipes import check, dataset
+from robustbench_tc.train_recipes import check, retry_reward
 from robustbench_tc import schema
-from robustbench_tc.train_recipes.compose import compose
-from robustbench_tc.train_recipes.retry import reward
+from robustbench_tc.train_recipes.reward import compute_score
 import pyarrow.parquet as pq
 from robustbench_tc.api.building import build_live
-from robustbench_tc.train_recipes.retry_live import rows
-from robustbench_tc.train_recipes.retry_live.rollout import play_gold
+from robustbench_tc.train_recipes.live_rollout import play_gold
+from tests.train_recipes.composed import composed, shards_of
 
 THOUGHT = "<think> Try. </think>"
 RATE_LIMIT = INJECTED_ERRORS["transient_rate_limit"]
@@ -34,6 +33,7 @@ REPLY = f"{THOUGHT}\n<response> At nine. </response>"
 INFO = {
     "clean_id": "rlla__x",
     "split": "train",
+    "rollout": "retry",
     "retry": {"type_code": "transient_rate_limit", "error": RATE_LIMIT, "position": 1},
 }
 
@@ -60,7 +60,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def config(training_data: Path, tiny: Path) -> Any:
-    return compose("retry", dataset.locate(str(training_data), "retry"), tiny)
+    return composed(training_data, tiny, ["data=retry"])
 
 
 def rollout(
@@ -70,20 +70,18 @@ def rollout(
     info: dict[str, Any] = INFO,
     priority: Any = 0,
     more: dict[str, Any] | None = None,
-    live: bool = False,
     **arguments: Any,
 ) -> tuple[Any, Server]:
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
     from verl.utils.dataset.rl_dataset import RLHFDataset
 
-    from robustbench_tc.train_recipes.retry.agent_loop import RetryAgentLoop
-    from robustbench_tc.train_recipes.retry_live.agent_loop import LiveAgentLoop
+    from robustbench_tc.train_recipes.agent_loop import RolloutLoop
 
     server = Server(tokenizer, texts)
     prompt = [{"role": "system", "content": "Tools."}, {"role": "user", "content": "When?"}]
 
     async def run() -> Any:
-        loop = (LiveAgentLoop if live else RetryAgentLoop)(
+        loop = RolloutLoop(
             trainer_config=DictConfigWrap(config),
             server_manager=server,
             tokenizer=tokenizer,
@@ -161,7 +159,7 @@ def test_no_call_means_no_error(config: Any, tokenizer: Any) -> None:
 
 
 def test_a_row_without_an_error_only_meets_success(config: Any, tokenizer: Any) -> None:
-    output, server = rollout(config, tokenizer, [GOLD, REPLY], info={"retry": None})
+    output, server = rollout(config, tokenizer, [GOLD, REPLY], info={"rollout": "retry", "retry": None})
     assert output.extra_fields["error_attempt"] == -1
     assert "success" in server.prompts[1]
 
@@ -174,7 +172,7 @@ def test_a_refused_credential_is_refused_again(config: Any, tokenizer: Any) -> N
     assert server.prompts[2].count(f"<obs> {error} </obs>") == 2 and "success" not in server.prompts[2]
     found = info | output.extra_fields
     assert output.extra_fields["error_attempt"] == 0
-    assert reward.compute_score("rlla", "", GOLD, found)["score"] == pytest.approx(2.2)
+    assert retry_reward.compute_score("rlla", "", GOLD, found)["score"] == pytest.approx(2.2)
 
 
 def test_several_calls_of_any_name_are_one_answer(config: Any, tokenizer: Any) -> None:
@@ -184,20 +182,11 @@ def test_several_calls_of_any_name_are_one_answer(config: Any, tokenizer: Any) -
     assert '{"name": "Library Hours", "results"' in server.prompts[2]
 
 
-def test_position_and_probability_can_be_overridden(config: Any, tokenizer: Any) -> None:
-    late, server = rollout(config, tokenizer, [GOLD, GOLD, GOLD, REPLY], position=2)
-    assert late.extra_fields["error_attempt"] == 1 and RATE_LIMIT not in server.prompts[1]
-    spared, _ = rollout(config, tokenizer, [GOLD, REPLY], probability=0.0)
-    assert spared.extra_fields["error_attempt"] == -1
-    met, _ = rollout(config, tokenizer, [GOLD, REPLY], probability=1.0)
-    assert met.extra_fields["error_attempt"] == 0
-
-
 def test_the_rollout_ends_after_its_attempts_and_within_its_room(config: Any, tokenizer: Any) -> None:
-    output, server = rollout(config, tokenizer, [GOLD] * 9, max_attempts=4)
+    output, server = rollout(config, tokenizer, [GOLD] * 9, retry_attempts=4)
     assert len(server.prompts) == 4
     info = INFO | output.extra_fields
-    assert reward.compute_score("rlla", "", GOLD, info)["charged"] == 1.0
+    assert retry_reward.compute_score("rlla", "", GOLD, info)["charged"] == 1.0
     output, server = rollout(config, tokenizer, [GOLD.replace("Try", "Try " * 600)] * 9)
     assert len(server.prompts) == 1 and output.extra_fields["error_attempt"] == -1
     assert len(output.response_ids) <= config.data.max_response_length
@@ -212,7 +201,7 @@ def test_golds_earn_the_maximum_under_the_retry_reward(
     config: Any, tokenizer: Any, training_data: Path
 ) -> None:
     scores = asyncio.run(
-        check.score_golds(config, tokenizer, dataset.locate(str(training_data), "retry").train, 70)
+        check.score_golds(config, tokenizer, shards_of(training_data, ["data=retry"]).train, 70)
     )
     assert len(scores) == 70 and all(score == best for score, best in scores)
 
@@ -236,7 +225,7 @@ def test_verl_builds_the_loop_from_its_file(config: Any, tokenizer: Any) -> None
         data_config=DictConfigWrap(config.data),
         tools=ToolListWrap([]),
     )
-    assert type(loop).__name__ == "RetryAgentLoop"
+    assert type(loop).__name__ == "RolloutLoop"
 
 
 # --- verl's agent loop in a world, with a fake model server, on a CPU ---------------------------------
@@ -249,21 +238,18 @@ def test_verl_builds_the_loop_from_its_file(config: Any, tokenizer: Any) -> None
 def live_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("live")
     build_live(out=folder / "robustbench-tc-live", kinds=("transient_timeout",))
-    rows.write(str(folder / "robustbench-tc-live"), folder / "live-training")
-    return folder / "live-training"
+    return folder / "robustbench-tc-live"
 
 
 @pytest.fixture(scope="module")
 def live_config(live_data: Path, tiny: Path) -> Any:
-    return compose("retry_live", dataset.locate(str(live_data), "retry_live"), tiny)
+    return composed(live_data, tiny, ["data=live"])
 
 
 def test_a_whole_task_is_played_and_its_end_state_rewarded(
     live_config: Any, tokenizer: Any, live_data: Path
 ) -> None:
-    from robustbench_tc.train_recipes.retry_live.reward import compute_score
-
-    shard = dataset.locate(str(live_data), "retry_live").train[0]
+    shard = shards_of(live_data, ["data=live"]).train[0]
     found = [row for row in pq.read_table(shard).to_pylist() if '"clean"' in row["extra_info"]]
     info = next(
         info
@@ -273,7 +259,7 @@ def test_a_whole_task_is_played_and_its_end_state_rewarded(
     )
     row = schema.record(schema.loads(info["live_row"]), schema.LiveRow)
     texts, outcome = asyncio.run(play_gold(row))
-    output, server = rollout(live_config, tokenizer, texts, info, live=True, max_attempts=16)
+    output, server = rollout(live_config, tokenizer, texts, info, live_attempts=16)
     assert [text.strip() for text in output.extra_fields["attempts"]] == texts
     world = json.loads(output.extra_fields["world"])
     assert world["reached"] and world["finished"] and world["calls"] == outcome.calls
@@ -287,10 +273,9 @@ def test_golds_earn_the_maximum_and_the_recipe_is_ready(
     live_config: Any, tokenizer: Any, live_data: Path, tiny: Path
 ) -> None:
     scores = asyncio.run(
-        check.score_golds(live_config, tokenizer, dataset.locate(str(live_data), "retry_live").train, 12)
+        check.score_golds(live_config, tokenizer, shards_of(live_data, ["data=live"]).train, 12)
     )
     assert len(scores) == 12 and all(score == best for score, best in scores)
     wide = ["data.max_prompt_length=8192"]  # the tiny model's tokens are bytes
-    findings = check.readiness("retry_live", str(live_data), tiny, overrides=wide).findings
+    findings = check.readiness("grpo", str(live_data), tiny, ["data=live", *wide]).findings
     assert [one for one in findings if one.verdict == "failed"] == []
-    assert check.Finding("agent loop", "ok", "live_agent") in findings

@@ -29,7 +29,7 @@ def without(data: Path, out: Path, column: str) -> Path:
 
 
 def test_the_grpo_recipe_is_ready(training_data: Path, tiny: Path) -> None:
-    findings = readiness("toolrl_dr", str(training_data), tiny).findings
+    findings = readiness("grpo", str(training_data), tiny).findings
     assert failures(findings) == []
     details = {finding.what: finding.detail for finding in findings}
     assert details["reward"] == "68 golds earn the maximum through verl's reward manager"
@@ -37,20 +37,33 @@ def test_the_grpo_recipe_is_ready(training_data: Path, tiny: Path) -> None:
     assert details["steps"].startswith("3 (1 per epoch × 3, 4 rows")
 
 
-def test_the_retry_recipe_is_ready(training_data: Path, tiny: Path) -> None:
-    findings = readiness("retry", str(training_data), tiny).findings
+@pytest.mark.parametrize("data", ["clean", "dr-mixed", "retry"])
+def test_the_grpo_recipe_is_ready_for_other_data(training_data: Path, tiny: Path, data: str) -> None:
+    findings = readiness("grpo", str(training_data), tiny, [f"data={data}"]).findings
     assert failures(findings) == []
-    assert Finding("agent loop", "ok", "retry_agent") in findings
+    details = {finding.what: finding.detail for finding in findings}
+    assert details["data"].startswith(f"{data}: ") and "64 for validation" not in details["data"]
 
 
-def test_the_paft_recipe_is_ready(training_data: Path, tiny: Path) -> None:
-    assert failures(readiness("paft", str(training_data), tiny).findings) == []
+@pytest.mark.parametrize(
+    "words", [["data=paft"], ["data=clean"], ["hold_out=reward", "data.train_batch_size=16"]]
+)
+def test_the_sft_recipe_is_ready(training_data: Path, tiny: Path, words: list[str]) -> None:
+    assert failures(readiness("sft", str(training_data), tiny, words).findings) == []
+
+
+def test_weights_that_cannot_be_saved_are_named(training_data: Path, tiny: Path, tmp_path: Path) -> None:
+    model = tmp_path / "gguf"
+    shutil.copytree(tiny, model, ignore=shutil.ignore_patterns("*.safetensors"))
+    (model / "model-Q4_1.gguf").write_bytes(b"GGUF")
+    ((what, detail),) = failures(readiness("sft", str(training_data), model).findings)
+    assert what == "weights" and detail.startswith("model-Q4_1.gguf is GGUF") and "docs/training.md" in detail
 
 
 def test_a_missing_column_is_named(training_data: Path, tiny: Path, tmp_path: Path) -> None:
     data = without(training_data, tmp_path / "data", "prompt")
-    ((what, detail),) = failures(readiness("toolrl_dr", str(data), tiny).findings)
-    assert what == "columns" and "has no column 'prompt'" in detail
+    ((what, detail),) = failures(readiness("grpo", str(data), tiny).findings)
+    assert what == "data" and "missing required field `prompt`" in detail
 
 
 @pytest.mark.parametrize(
@@ -66,9 +79,7 @@ def test_a_missing_column_is_named(training_data: Path, tiny: Path, tmp_path: Pa
     ],
 )
 def test_a_moved_or_misspelt_key_is_named(training_data: Path, tiny: Path, override: str, line: str) -> None:
-    ((what, detail),) = failures(
-        readiness("toolrl_dr", str(training_data), tiny, overrides=[override]).findings
-    )
+    ((what, detail),) = failures(readiness("grpo", str(training_data), tiny, words=[override]).findings)
     assert what == "config" and detail.startswith(line)
 
 
@@ -76,34 +87,35 @@ def test_a_tokenizer_that_swallows_the_tags_is_named(training_data: Path, tiny: 
     model = tmp_path / "the model's folder, a=b"
     shutil.copytree(tiny, model)
     save_tokenizer(model, special_tags=True)
-    ((what, detail),) = failures(readiness("toolrl_dr", str(training_data), model).findings)
+    ((what, detail),) = failures(readiness("grpo", str(training_data), model).findings)
     assert what == "tokenizer" and detail.startswith("<tool_call> is a special token")
 
 
 def test_rows_over_the_limit_and_rows_that_vanish_are_named(training_data: Path, tiny: Path) -> None:
     short = ["data.max_prompt_length=1000"]
-    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=short).findings)
+    found = failures(readiness("grpo", str(training_data), tiny, words=short).findings)
     assert [what for what, _ in found] == ["train prompts", "validation prompts"]
     assert "exceed 1000 tokens (row " in found[0][1]
     filtered = [*short, "data.filter_overlong_prompts=true"]
-    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=filtered).findings)
+    found = failures(readiness("grpo", str(training_data), tiny, words=filtered).findings)
     assert [what for what, _ in found] == ["train rows", "validation rows"]
     assert "rows vanish in RLHFDataset" in found[0][1]
 
 
 def test_a_reward_that_does_not_know_the_data_is_named(training_data: Path, tiny: Path) -> None:
     path = "reward.custom_reward_function.path=null"
-    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=[path]).findings)
+    found = failures(readiness("grpo", str(training_data), tiny, words=[path]).findings)
     assert [what for what, _ in found] == ["reward"]
 
 
 def test_a_batch_that_no_rows_fill_is_named(training_data: Path, tiny: Path) -> None:
     big = ["data.train_batch_size=128", "actor_rollout_ref.actor.ppo_mini_batch_size=128"]
-    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=big).findings)
+    found = failures(readiness("grpo", str(training_data), tiny, words=big).findings)
     assert [what for what, _ in found] == ["steps"]
 
 
 def test_wrong_names_are_one_line_errors(training_data: Path, tiny: Path, tmp_path: Path) -> None:
-    refuses("did you mean toolrl_dr", readiness, "toolrl-dr", str(training_data), tiny)
-    refuses("--model-dir takes a folder", readiness, "toolrl_dr", str(training_data), tmp_path / "nowhere")
-    refuses("did you mean full", readiness, "toolrl_dr", str(training_data), tiny, config="ful")
+    refuses("Invalid enum value 'full'", readiness, "grpo", str(training_data), tiny, ["data=full"])
+    refuses("--model-dir takes a folder", readiness, "grpo", str(training_data), tmp_path / "nowhere")
+    found = failures(readiness("grpo", "nobody/nothing@v1", tiny).findings)
+    assert [what for what, _ in found] == ["data"]

@@ -1,8 +1,8 @@
 """The recipes as files: their values are the paper's and ToolRL's, and each says which."""
 
 import json
+import os
 import shutil
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from robustbench_tc import train_recipes
-from robustbench_tc.train_recipes.dataset import hydra_list, locate
+from robustbench_tc.train_recipes import grpo, recipe as recipes, sft, start
+from robustbench_tc.train_recipes.rows import locate
 from tests.hub import WRITER, Hub
 from tests.hub_client import Client
 from tests.refusals import refuses
@@ -58,8 +59,7 @@ TOOLRL = {
 
 
 def recipe() -> dict[str, Any]:
-    text = (FOLDER / "toolrl_dr/recipe.yaml").read_text()
-    loaded: dict[str, Any] = yaml.safe_load(text)
+    loaded: dict[str, Any] = yaml.safe_load((FOLDER / "grpo.yaml").read_text())["verl"]
     return loaded
 
 
@@ -78,8 +78,15 @@ def test_the_values_are_those_of_the_facts(shared: Path, section: str, names: di
 
 
 def test_every_value_says_where_it_is_from() -> None:
-    for name in ("toolrl_dr/recipe.yaml", "paft/sft.yaml"):
-        lines = (FOLDER / name).read_text().splitlines()
+    for name in ("grpo.yaml", "sft.yaml"):
+        lines = (
+            (FOLDER / name)
+            .read_text()
+            .partition("\nverl:\n")[2]
+            .partition("\nverl_with:")[0]
+            .partition("\ntrl:")[0]
+            .splitlines()
+        )
         for above, line in zip(["", *lines], lines, strict=False):
             key, _, rest = line.partition(": ")
             if rest.strip() and not line.lstrip().startswith(("#", "-")) and "???" not in rest:
@@ -88,11 +95,89 @@ def test_every_value_says_where_it_is_from() -> None:
                 assert any(word in line or word in above for word in sources) or key.strip() in plumbing, line
 
 
-def test_the_scripts_can_be_run() -> None:
-    for name in ("toolrl_dr", "retry", "mixture", "retry_live", "paft"):
-        script = FOLDER / name / "train.sh"
-        assert script.stat().st_mode & stat.S_IXUSR
-        assert "set -euo pipefail" in script.read_text()
+def test_the_recipe_that_ships_is_the_papers() -> None:
+    shipped, words = recipes.read("grpo", ["trainer.n_gpus_per_node=4"])
+    assert words == ["trainer.n_gpus_per_node=4"]
+    assert (shipped.data, shipped.alpha, shipped.shaping, shipped.hold_out) == ("dr-full", None, 0, None)
+    reward = shipped.verl["reward"]["custom_reward_function"]
+    assert (reward["path"], reward["name"]) == ("pkg://robustbench_tc.eval.score.reward", "compute_score")
+    assert shipped.values == shipped.verl
+
+
+def test_trls_values_are_made_of_the_same_file() -> None:
+    """As they were written out before: 128 answers an update, 64 prompts with 4 answers at a time."""
+    values = recipes.read("grpo")[0].values
+    made = {name: recipes.value_at(values, key) for name, key in grpo.FIELDS.items()} | grpo._batches(values)
+    assert made == {
+        "per_device_train_batch_size": 16,
+        "gradient_accumulation_steps": 8,
+        "steps_per_generation": 16,
+        "max_completion_length": 1024,
+        "num_generations": 4,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "epsilon": 0.2,
+        "beta": 0.001,
+        "entropy_coef": 0.001,
+        "max_grad_norm": 1.0,
+        "learning_rate": 1e-6,
+        "lr_scheduler_type": "constant",
+        "num_train_epochs": 3,
+        "eval_steps": 10,
+    }
+    values = recipes.read("sft")[0].values
+    assert all(recipes.value_at(values, key) is not None for key in sft.FIELDS.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("grpo", ["data=full"], "Invalid enum value 'full'"),
+        ("grpo", ["data=paft"], "data=paft is not for the recipe grpo"),
+        ("sft", ["data=retry"], "data=retry is not for the recipe sft"),
+        ("sft", ["shaping=0.25"], "shaping is part of ToolRL's reward"),
+        ("grpo", ["data=live", "shaping=0.25"], "shaping is part of ToolRL's reward"),
+        ("grpo", ["noisy=0.5"], "noisy is for the errors of data=retry"),
+        ("grpo", ["data=retry", "noisy=2"], "<= 1.0"),
+    ],
+)
+def test_switches_that_do_not_go_together_are_one_line(name: Any, words: list[str], said: str) -> None:
+    refuses(said, recipes.read, name, words)
+
+
+def test_a_recipe_of_ones_own(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text((FOLDER / "grpo.yaml").read_text().replace("data: dr-full ", "data: dr-mixed "))
+    assert recipes.read("grpo", [], mine)[0].data == "dr-mixed"
+    mine.write_text(mine.read_text() + "sampling: minimax\n")
+    refuses("unknown field `sampling`", recipes.read, "grpo", [], mine)
+    refuses("no recipe", recipes.read, "grpo", [], tmp_path / "none.yaml")
+
+
+def test_verl_is_started_on_rows_and_config_of_the_runs_folder(
+    training_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda _, command: begun.append(command))
+    monkeypatch.setenv("VERL_USE_EXTERNAL_MODULES", "mine")
+    out = tmp_path / "run"
+    words = ["data=retry", "noisy=0.5", "trainer.n_gpus_per_node=4"]
+    run = start.begin("grpo", str(training_data), words, "base", out, None, None, 0)
+    start.on_verl(run)
+    start.on_verl(run)  # a run that was stopped
+    assert begun[0] == begun[1] and begun[0][1:3] == ["-m", "verl.trainer.main_ppo"]
+    assert begun[0][3:] == ["--config-path", str(out), "--config-name", "grpo", "trainer.n_gpus_per_node=4"]
+    assert os.environ["VERL_USE_EXTERNAL_MODULES"].startswith(f"mine,{start.PLUGIN}")
+    written = yaml.safe_load((out / "grpo.yaml").read_text())
+    assert written["data"]["noisy"] == 0.5 and written["data"]["max_response_length"] == 2048
+    assert written["actor_rollout_ref"]["model"]["path"] == "base"
+    agent = written["actor_rollout_ref"]["rollout"]["agent"]
+    (loop,) = yaml.safe_load(Path(agent["agent_loop_config_path"]).read_text())
+    assert loop["name"] == agent["default_agent_loop"] and loop["retry_attempts"] == 4
+    for split in ("train_files", "val_files"):
+        assert all(Path(path).is_file() for path in written["data"][split])
+    other = start.begin("grpo", str(training_data), [], "base", out, None, None, 0)
+    refuses("other settings or rows", start.on_verl, other)
 
 
 # --- Where a training config's files are found --------------------------------------------------------
@@ -124,15 +209,6 @@ def test_a_dataset_that_is_nowhere_is_one_line() -> None:
     refuses("nobody/nothing", locate, "nobody/nothing@v1", "full")
 
 
-def test_the_shell_gets_two_lines(training_data: Path) -> None:
-    command = [sys.executable, "-m", "robustbench_tc.train_recipes.dataset", str(training_data), "full"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    shards = locate(str(training_data), "full")
-    assert done.stdout.splitlines() == [hydra_list(shards.train), hydra_list(shards.validation)]
-    failed = subprocess.run([*command[:-1], "nope"], capture_output=True, text=True)
-    assert failed.returncode == 1 and failed.stderr.count("\n") == 1
-
-
 def test_a_release_on_the_hub_gives_the_files_that_were_published(
     training_data: Path, tmp_path: Path
 ) -> None:
@@ -146,17 +222,13 @@ def test_a_release_on_the_hub_gives_the_files_that_were_published(
         environment = hub.environment(WRITER, tmp_path / "home")
         with Client(environment) as client:
             assert "error" not in client.publish(release, "acme/toolrl-dr", WRITER)
-        command = [
-            sys.executable,
-            "-m",
-            "robustbench_tc.train_recipes.dataset",
-            "acme/toolrl-dr@v1.0.0",
-            "retry",
-        ]
+        line = "from robustbench_tc.train_recipes.rows import locate as l; "
+        line += "[print(*paths) for paths in l('acme/toolrl-dr@v1.0.0', 'retry')]"
+        command = [sys.executable, "-c", line]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for line, split in zip(done.stdout.splitlines(), ("train", "validation"), strict=True):
-        found, *more = line.strip("[]'").split("','")
+        found, *more = line.split(" ")
         assert [Path(one).parent.name for one in more] == (["full"] if split == "validation" else [])
         assert Path(found).read_bytes() == (release / f"retry/{split}-00000-of-00001.parquet").read_bytes()
     assert locate(f"{release}@v1.0.0", "retry").train[0].is_file()

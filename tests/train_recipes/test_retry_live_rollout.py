@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,17 @@ import pytest
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.schema import LiveRow, Message, Turn, dumps, loads, record
-from robustbench_tc.train_recipes.retry.reward import reply
-from robustbench_tc.train_recipes.retry_live import rows
-from robustbench_tc.train_recipes.retry_live.reward import MAXIMUM, MINIMUM, compute_score
-from robustbench_tc.train_recipes.retry_live.rollout import (
+from robustbench_tc.train_recipes.live_rollout import (
     MAX_CALLS,
     Outcome,
     Rollout,
     play_gold,
     share_reached,
 )
+from robustbench_tc.train_recipes.retry_reward import reply
+from robustbench_tc.train_recipes.reward import MAXIMUM, MINIMUM, compute_score
 from robustbench_tc.worlds import handle, host
+from tests.train_recipes.composed import shards_of
 
 from ..refusals import refuses
 
@@ -39,7 +40,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def score(texts: list[str], outcome: Outcome) -> float:
-    info = {"attempts": texts, "world": msgspec.json.encode(outcome).decode()}
+    info = {"rollout": "live", "attempts": texts, "world": msgspec.json.encode(outcome).decode()}
     return compute_score("live", "", "", info)["score"]
 
 
@@ -130,12 +131,13 @@ def test_the_share_counts_what_gold_changes_and_what_nobody_asked_for() -> None:
 
 
 def test_rows_are_verls_and_a_task_is_in_one_split(dataset: Path, tmp_path: Path) -> None:
-    counts = rows.write(str(dataset), tmp_path / "out")
+    shards = shards_of(dataset, ["data=live"])
+    counts: Counter[str] = Counter()
     found: dict[str, set[str]] = {}
     for split in ("train", "validation"):
-        path = tmp_path / "out" / rows.CONFIG / f"{split}-00000-of-00001.parquet"
+        (path,) = getattr(shards, split)
         table = pq.read_table(path).to_pylist()
-        assert len(table) == counts[split]
+        counts[split] = len(table)
         infos = [loads(row["extra_info"]) for row in table]
         found[split] = {info["clean_id"] for info in infos}
         for row, info in zip(table, infos, strict=True):
@@ -147,16 +149,8 @@ def test_rows_are_verls_and_a_task_is_in_one_split(dataset: Path, tmp_path: Path
     assert not found["train"] & found["validation"] and sum(counts.values()) == 160
 
 
-def test_another_folder_and_a_full_one_are_refused_in_a_line(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "empty").mkdir()
-    assert rows.main([str(tmp_path / "empty"), "--out", str(tmp_path / "out")]) == 1
-    assert "is not a RobustBench-TC dataset" in capsys.readouterr().err
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine.txt").write_text("x")
-    refuses("out", rows.write, str(dataset), tmp_path / "out")
-    assert (tmp_path / "out" / "mine.txt").read_text() == "x"
+def test_a_folder_that_is_no_live_dataset_is_refused_in_a_line(tmp_path: Path) -> None:
+    refuses("is not a RobustBench-TC dataset", shards_of, tmp_path, ["data=live"])
 
 
 # --- The reward of a trajectory in a world: the intended order, and that nothing cheaper beats it
@@ -171,7 +165,8 @@ def scored(last: str, **outcome: Any) -> dict[str, float]:
         "reached": False, "share": 0.0, "met": 0, "unsafe_repeats": 0, "calls": 2, "gold_calls": 2,
         "label": "repair", "finished": True,
     }  # fmt: skip
-    info = {"attempts": ["<tool_call>\n{}\n</tool_call>", last], "world": json.dumps(found | outcome)}
+    attempts = ["<tool_call>\n{}\n</tool_call>", last]
+    info = {"rollout": "live", "attempts": attempts, "world": json.dumps(found | outcome)}
     return compute_score("live", last, "", info)
 
 
@@ -216,10 +211,12 @@ def test_a_report_counts_only_once_the_fault_was_met() -> None:
 
 
 def test_without_a_trajectory_nothing_was_reached_and_the_keys_are_the_same() -> None:
-    empty = compute_score("live", FINISHED, "")
+    empty = compute_score("live", FINISHED, "", {"rollout": "live"})
     assert empty["score"] == MINIMUM
     assert list(empty) == list(scored(FINISHED, reached=True))
-    assert compute_score("live", "", "", {"world": "{}", "attempts": []})["score"] == MINIMUM
+    assert (
+        compute_score("live", "", "", {"rollout": "live", "world": "{}", "attempts": []})["score"] == MINIMUM
+    )
 
 
 def test_the_reply_is_what_the_user_reads() -> None:

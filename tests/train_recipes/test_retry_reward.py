@@ -3,15 +3,14 @@
 import itertools
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import taxonomy
-from robustbench_tc.train_recipes import retry
-from robustbench_tc.train_recipes.retry.reward import calls_in, compute_score, permanent
+from robustbench_tc.train_recipes.retry_reward import calls_in, compute_score, permanent
+from tests.conftest import ROOT
 
 THOUGHT = "<think> Try. </think>"
 RIGHT: dict[str, Any] = {"harbour": "Turku", "day": "Monday", "deck": "upper", "seats": 2}
@@ -95,7 +94,7 @@ def test_the_table() -> None:
 
 
 def test_the_readme_has_the_table() -> None:
-    text = (Path(str(retry.__file__)).parent / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "train_recipes" / "README.md").read_text(encoding="utf-8")
     for kind, names, reward in TABLE:
         error = "transient" if kind == TRANSIENT else "401"
         assert f"| {error} | {' → '.join(names)} | {reward:.1f} |" in text

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.eval.score import reward
-from robustbench_tc.train_recipes.toolrl_dr import shaping
+from robustbench_tc.train_recipes import reward as rewards
 
 THOUGHT = "<think> The forecast tool answers this. </think>"
 CALLS = [
@@ -201,7 +201,8 @@ PRICED = priced("find_ferry")
 
 
 def shaped(text: str, offers: object = OFFERS, weight: float = 0.25) -> float:
-    return shaping.compute_score("rlla", text, PRICED, {"offers": offers}, weight=weight)["score"]
+    info = {"rollout": "single", "offers": offers}
+    return rewards.compute_score("rlla", text, PRICED, info, shaping=weight)["score"]
 
 
 def test_the_better_tool_earns_the_bonus_and_the_distractor_its_overprice() -> None:
@@ -224,7 +225,7 @@ def test_without_an_offer_nothing_changes(text: str) -> None:
 @pytest.mark.parametrize("block", ["[1]", '"x"', "null", '{"name": ["find_ferry"]}', '{"name": null}', "no"])
 def test_no_answer_makes_it_raise(block: str) -> None:
     text = f"<think> x </think>\n<tool_call>\n{block}\n</tool_call>"
-    parts = shaping.compute_score("rlla", text, PRICED, {"offers": OFFERS})
+    parts = rewards.compute_score("rlla", text, PRICED, {"rollout": "single", "offers": OFFERS}, shaping=0.25)
     assert parts["shaping_score"] == 0.0 and parts["score"] == sum(
         parts[name] for name in ("format_score", "correctness_score", "length_score", "shaping_score")
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.train_recipes import dataset, verl_validation
+from robustbench_tc.train_recipes import rows, verl_validation
 from robustbench_tc.train_recipes.validation import BASELINE, Row, Scored, compared, row, scored, summary
 
 GOLD = '<think> a </think>\n<tool_call>\n{"name": "a", "parameters": {}}\n</tool_call>'
@@ -164,6 +164,6 @@ def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -
 
 
 def test_the_retry_recipe_validates_on_clean_rows_too(training_data: Path) -> None:
-    names = [path.parent.name for path in dataset.locate(str(training_data), "retry").validation]
+    names = [path.parent.name for path in rows.locate(str(training_data), "retry").validation]
     assert names == ["retry", "full"]
-    assert [path.parent.name for path in dataset.locate(str(training_data), "full").validation] == ["full"]
+    assert [path.parent.name for path in rows.locate(str(training_data), "full").validation] == ["full"]

@@ -22,8 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustbench_tc.train_recipes.check import reward_batch, score_golds
-from robustbench_tc.train_recipes.compose import compose
-from robustbench_tc.train_recipes.dataset import locate
+from robustbench_tc.train_recipes import compose, recipe as recipes, rows
+from robustbench_tc.train_recipes.rows import locate
+from robustbench_tc.train_recipes.start import PLUGIN
+from tests.train_recipes.composed import composed, shards_of
 from robustbench_tc.eval.score import reward
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def config(training_data: Path, tiny: Path) -> Any:
-    return compose("toolrl_dr", locate(str(training_data), "full"), tiny)
+    return composed(training_data, tiny)
 
 
 def test_every_row_reaches_the_rollout_with_its_extra_info(
@@ -39,7 +41,7 @@ def test_every_row_reaches_the_rollout_with_its_extra_info(
 ) -> None:
     from verl.trainer.ppo.utils import create_rl_dataset
 
-    files = [str(path) for path in locate(str(training_data), "full").train]
+    files = [str(path) for path in shards_of(training_data).train]
     dataset = create_rl_dataset(files, config.data, tokenizer, None)
     assert len(dataset) == 68
     item = dataset[3]
@@ -49,25 +51,17 @@ def test_every_row_reaches_the_rollout_with_its_extra_info(
     assert json.loads(item["extra_info"]["changes"])
 
 
-async def score_all(
-    config: Any, tokenizer: Any, paths: list[Path], variant: str
-) -> list[tuple[float, float]]:
-    config = config.copy()
-    config.reward.custom_reward_function.path = f"pkg://robustbench_tc.{variant}"
-    return await score_golds(config, tokenizer, paths, 68)
-
-
-@pytest.mark.parametrize(
-    "variant", ["eval.score.reward", "train_recipes.toolrl_dr.shaping", "train_recipes.retry.reward"]
-)
+@pytest.mark.parametrize("shaping", [0, 0.25])
 def test_golds_earn_the_maximum_through_the_async_manager(
-    config: Any, tokenizer: Any, training_data: Path, variant: str
+    tokenizer: Any, training_data: Path, tiny: Path, shaping: float
 ) -> None:
-    paths = locate(str(training_data), "full").train
-    scores = asyncio.run(score_all(config, tokenizer, paths, variant))
+    config = composed(training_data, tiny, [f"shaping={shaping}"])
+    paths = shards_of(training_data).train
+    scores = asyncio.run(score_golds(config, tokenizer, paths, 68))
     assert len(scores) == 68
     for score, best in scores:
-        assert score in ((best, best + 0.25) if variant.endswith("shaping") else (best,))
+        assert score in (best, best + shaping)
+    assert (max(score for score, _ in scores) > 4) is bool(shaping)
 
 
 def test_the_legacy_manager_gives_the_same_scores_and_parts(
@@ -136,9 +130,10 @@ def test_verls_own_copy_of_the_reward_agrees(answer: str, gold: str) -> None:
 
 
 def test_two_fine_tuning_steps_lower_the_loss(training_data: Path, tiny: Path, tmp_path: Path) -> None:
-    shards = locate(str(training_data), "paft")
+    recipe, _ = recipes.read("sft", [])
+    shards = rows.write(rows.choose(str(training_data), recipe), tmp_path / "rows")
+    compose.write(recipe, shards, str(tiny), tmp_path)
     overrides = {
-        "data.train_files": f"[{shards.train[0]}]",
         "data.val_files": "null",
         "data.train_batch_size": 2,
         "data.max_length": 2048,
@@ -146,7 +141,6 @@ def test_two_fine_tuning_steps_lower_the_loss(training_data: Path, tiny: Path, t
         "data.train_max_samples": 2,  # the same two rows in both epochs: their loss has to fall
         "data.use_dynamic_bsz": "false",
         "data.micro_batch_size_per_gpu": 2,
-        "model.path": tiny,
         "model.use_remove_padding": "false",
         "+model.override_config.attn_implementation": "eager",
         "engine.strategy": "fsdp2",
@@ -159,11 +153,10 @@ def test_two_fine_tuning_steps_lower_the_loss(training_data: Path, tiny: Path, t
         "trainer.total_training_steps": 2,
         "trainer.resume_mode": "disable",
         "trainer.test_freq": -1,
-        "trainer.default_local_dir": tmp_path / "checkpoints",
         "hydra.run.dir": tmp_path / "hydra",
     }
     command = [sys.executable, "-m", "tests.train_recipes.cpu_platform"]
-    command += ["--config-path", str(ROOT / "train_recipes/paft"), "--config-name", "sft"]
+    command += ["--config-path", str(tmp_path), "--config-name", "sft"]
     command += [f"{key}={value}" for key, value in overrides.items()]
     env = os.environ | {"VERL_PLATFORM": "cpu", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "2"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
@@ -174,7 +167,7 @@ def test_two_fine_tuning_steps_lower_the_loss(training_data: Path, tiny: Path, t
 
 
 def test_validation_goes_through_our_summary() -> None:
-    """verl imports the plugin by the variable that train.sh sets; its loop writes the ids that we read."""
+    """verl imports the plugin by the variable that the command sets; its loop writes the ids that we read."""
     import inspect
 
     from verl.trainer.ppo.v1 import PPOTrainer
@@ -183,15 +176,12 @@ def test_validation_goes_through_our_summary() -> None:
     named = list(inspect.signature(PPOTrainer._val_metrics_update).parameters)
     assert named[1:5] == ["data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"]
     line = "from verl.trainer.ppo.v1 import get_trainer_cls as g; print(hasattr(g('sync'), '_rbtc_rows'))"
-    for plugin, wrapped in (("robustbench_tc.train_recipes.verl_plugin", "True"), ("", "False")):
+    for plugin, wrapped in ((PLUGIN, "True"), ("", "False")):
         env = os.environ | {"VERL_USE_EXTERNAL_MODULES": plugin}
         done = subprocess.run(
             [sys.executable, "-c", line], capture_output=True, text=True, env=env, timeout=600, check=True
         )
         assert done.stdout.split()[-1] == wrapped
-    for recipe in ("toolrl_dr", "retry"):
-        script = (ROOT / "train_recipes" / recipe / "train.sh").read_text()
-        assert "robustbench_tc.train_recipes.verl_plugin" in script
 
 
 def test_rows_of_verls_own_loader_are_named(config: Any, tokenizer: Any, training_data: Path) -> None:
@@ -201,7 +191,7 @@ def test_rows_of_verls_own_loader_are_named(config: Any, tokenizer: Any, trainin
 
     from robustbench_tc.train_recipes.verl_validation import Named
 
-    files = [str(path) for path in locate(str(training_data), "retry").validation]
+    files = [str(path) for path in shards_of(training_data, ["data=retry"]).validation]
     dataset = create_rl_dataset(files, config.data, tokenizer, None)
     named = Named(DataLoader(dataset, batch_size=64, collate_fn=collate_fn))
     for number, batch in enumerate(named):

@@ -7,6 +7,8 @@ verl's TransferQueue needs a cluster; the tests give its calls to a store in thi
 from tests.train_recipes import needs_verl  # noqa: F401
 
 import asyncio
+import statistics
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,25 @@ import torch
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes import verl_noisy
-from robustbench_tc.train_recipes import check, dataset, validation, verl_validation
-from robustbench_tc.train_recipes.compose import NotReady, compose
-from tests.train_recipes import noisy_table
+from robustbench_tc.train_recipes import check, verl_validation
+from robustbench_tc.train_recipes.compose import NotReady
+from tests.train_recipes.composed import composed
 from tests.train_recipes.test_agent_loop import GOLD, INFO, REPLY, rollout
 
-HALF = ["data.noisy.rate=0.5", "algorithm.use_kl_in_reward=false", "data.train_batch_size=8"]
+HALF = ["noisy=0.5", "algorithm.use_kl_in_reward=false", "data.train_batch_size=8"]
+
+
+def in_groups(rewards: Sequence[float], groups: Sequence[object]) -> list[float]:
+    """GRPO's advantages: the distance from the group's mean in its standard deviations; 0 for one alone."""
+    members: dict[object, list[float]] = defaultdict(list)
+    for reward, group in zip(rewards, groups, strict=True):
+        members[group].append(reward)
+    found = []
+    for reward, group in zip(rewards, groups, strict=True):
+        values = members[group]
+        spread = statistics.stdev(values) if len(values) > 1 else 1.0
+        found.append((reward - statistics.fmean(values)) / (spread + 1e-6))
+    return found
 
 
 class Store:
@@ -83,7 +98,7 @@ def verl_with_noise() -> Iterator[Any]:
         setattr(trainer_base, name, value)
     for name, value in own.items():
         setattr(trainer, name, value)
-    del trainer._rbtc_noisy, trainer._rbtc_saved, trainer._rbtc_rows
+    del trainer._rbtc_noisy, trainer._rbtc_rows
 
 
 class Client:
@@ -159,13 +174,10 @@ def trainer_of(
     from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
     from verl.utils.dataset.rl_dataset import collate_fn
 
-    shards = dataset.locate(str(data), "retry")
-    config = compose("retry", shards, tiny, [*overrides, f"trainer.default_local_dir='{folder}'"])
+    config = composed(data, tiny, ["data=retry", *overrides, f"trainer.default_local_dir='{folder}'"])
     trainer = PPOTrainerSync.__new__(PPOTrainerSync)
     trainer.config, trainer.trainer_mode, trainer.use_critic = config, "sync", False
-    trainer.train_dataset = create_rl_dataset(
-        [str(path) for path in shards.train], config.data, tokenizer, None
-    )
+    trainer.train_dataset = create_rl_dataset(list(config.data.train_files), config.data, tokenizer, None)
     trainer.train_dataloader = StatefulDataLoader(
         trainer.train_dataset,
         batch_size=config.data.train_batch_size,
@@ -211,7 +223,7 @@ def test_a_step_of_verls_trainer_parts_each_prompt_by_its_worlds(
 ) -> None:
     trainer = trainer_of(verl_with_noise, training_data, tiny, tokenizer, HALF, tmp_path)
     metrics, rollouts = step(verl_with_noise, trainer)
-    assert len(rollouts) == 8 * 4 and metrics["noisy/rate"] == 0.5 and metrics["noisy/alone"] == 0.0
+    assert len(rollouts) == 8 * 4 and metrics["noisy/alone"] == 0.0
     worlds = {}
     for key, fields in rollouts.items():
         uid, session, _ = key.rsplit("_", 2)
@@ -221,7 +233,7 @@ def test_a_step_of_verls_trainer_parts_each_prompt_by_its_worlds(
         assert (extra["error_attempt"] == 0) == extra["error_drawn"]
         worlds[key] = f"{uid} {extra['error_drawn']}"
     rewards = [float(torch.as_tensor(fields["rm_scores"]).sum()) for fields in rollouts.values()]
-    expected = noisy_table.advantages(rewards, list(worlds.values()))
+    expected = in_groups(rewards, list(worlds.values()))
     assert [fields["advantage"] for fields in rollouts.values()] == pytest.approx(expected, abs=1e-4)
     assert any(abs(value) > 0.5 for value in expected)
     drawn = [fields["extra_fields"]["error_drawn"] for fields in rollouts.values()]
@@ -233,7 +245,7 @@ def test_a_step_of_verls_trainer_parts_each_prompt_by_its_worlds(
 def of_prompts(rollouts: dict[str, dict[str, Any]]) -> list[float]:
     """What GRPO's advantages are where a prompt's rollouts are one group."""
     rewards = [float(torch.as_tensor(one["rm_scores"]).sum()) for one in rollouts.values()]
-    return noisy_table.advantages(rewards, [key.split("_")[0] for key in rollouts])
+    return in_groups(rewards, [key.split("_")[0] for key in rollouts])
 
 
 def test_off_is_verls_own_step(
@@ -245,40 +257,13 @@ def test_off_is_verls_own_step(
     for fields in rollouts.values():
         assert "noisy" not in fields and "error_drawn" not in fields["extra_fields"]
     assert [one["advantage"] for one in rollouts.values()] == pytest.approx(of_prompts(rollouts), abs=1e-4)
-    # With everything drawn (adapt at its upper end) the numbers are the same.
-    whole = ["data.noisy.adapt=true", *HALF[1:]]
-    trainer = trainer_of(verl_with_noise, training_data, tiny, tokenizer, whole, tmp_path)
-    metrics, again = step(verl_with_noise, trainer)
-    assert metrics["noisy/rate"] == 1.0
-    assert [one["advantage"] for one in again.values()] == pytest.approx(of_prompts(again), abs=1e-4)
 
 
-def validated(trainer: Any, clean: float, met: float) -> dict[str, float]:
-    """A validation of four pairs through verl's own metrics, with these shares of right answers."""
-    trainer._rbtc_rows = {
-        f"{component}{n}": validation.Row(str(n), component, 4.0)
-        for component in ("clean", "retry")
-        for n in range(4)
-    }
-    right = {"clean": clean, "retry": met}
-    rewards = [4.0 if int(uid[-1]) < 4 * right[uid[:-1]] else 0.0 for uid in trainer._rbtc_rows]
-    found: dict[str, float] = trainer._val_metrics_update(
-        ["rlla"] * 8, list(trainer._rbtc_rows), {"reward": rewards}, []
-    )
-    return found
-
-
-def test_a_resumed_run_goes_on_with_the_same_rate_and_the_same_draws(
+def test_a_resumed_run_draws_the_same(
     verl_with_noise: Any, training_data: Path, tiny: Path, tokenizer: Any, tmp_path: Path
 ) -> None:
-    overrides = ["data.noisy.adapt=true", "data.noisy.rate=0.5", "data.train_batch_size=16"]
-    overrides += ["trainer.test_freq=2"]
-
-    def begun() -> Any:
-        return trainer_of(verl_with_noise, training_data, tiny, tokenizer, overrides, tmp_path)
-
     def steps(trainer: Any, numbers: Sequence[int]) -> list[Any]:
-        """The train rows of each step with their draws, between the checkpoints and validations of a run."""
+        """The train rows of each step with their draws, between the checkpoints of a run."""
         found = []
         for number in numbers:
             trainer.global_steps = number
@@ -286,43 +271,18 @@ def test_a_resumed_run_goes_on_with_the_same_rate_and_the_same_draws(
             prompts = [info["clean_id"] for info in batch["extra_info"]]
             found.append(list(zip(prompts, batch["noisy"], strict=True)))
             trainer._save_checkpoint()
-            if number % 2 == 0:
-                assert validated(trainer, 1.0, 1.0 if number < 6 else 0.5)["val-core/retry/delta"] <= 0.0
         return found
 
-    whole = begun()
-    whole.global_steps = 0
-    assert validated(whole, 1.0, 0.5)["noisy/rate"] == 0.5
-    all_steps = steps(whole, range(1, 13))
-    # Level with clean in the first epoch, not in the second.
-    assert whole.steps_per_epoch == 4
-    assert [rows[0][1]["rate"] for rows in all_steps] == [0.5] * 4 + [0.75] * 8
-    for at in (3, 4, 6):
+    def begun() -> Any:
+        return trainer_of(verl_with_noise, training_data, tiny, tokenizer, HALF, tmp_path)
+
+    all_steps = steps(begun(), range(1, 13))
+    assert len({str(row) for rows in all_steps for row in rows}) > 20
+    for at in (3, 6):
         (tmp_path / "latest_checkpointed_iteration.txt").write_text(str(at))
         resumed = begun()
         resumed._load_checkpoint()
-        assert resumed.global_steps == at
-        # Validation before training: at step 3 the whole run had none, at the others it is known already.
-        validated(resumed, 1.0, 1.0 if at == 3 else 0.0)
-        assert steps(resumed, range(at + 1, 13)) == all_steps[at:]
-        assert verl_noisy.schedule(resumed).state == verl_noisy.schedule(whole).state
-
-
-def test_a_checkpoint_without_the_state_and_one_that_is_broken(
-    verl_with_noise: Any, training_data: Path, tiny: Path, tokenizer: Any, tmp_path: Path
-) -> None:
-    plain = trainer_of(verl_with_noise, training_data, tiny, tokenizer, [], tmp_path)
-    plain._save_checkpoint()
-    folder = tmp_path / "global_step_1"
-    assert sorted(path.name for path in folder.iterdir()) == ["data.pt"]
-    named = ["trainer.resume_mode=resume_path", f"trainer.resume_from_path='{folder}'", *HALF[:1]]
-    noisy = trainer_of(verl_with_noise, training_data, tiny, tokenizer, named, tmp_path / "elsewhere")
-    noisy._load_checkpoint()
-    assert noisy.global_steps == 1 and verl_noisy.schedule(noisy).rate == 0.5
-    (folder / "noisy.json").write_text("{")
-    with pytest.raises(UserError, match=r"noisy\.json cannot be read") as caught:
-        noisy._load_checkpoint()
-    assert "\n" not in str(caught.value)
+        assert resumed.global_steps == at and steps(resumed, range(at + 1, 13)) == all_steps[at:]
 
 
 def advantages(scores: Sequence[float], keys: Sequence[str], worlds: dict[str, bool]) -> list[float]:
@@ -365,11 +325,11 @@ def test_several_outputs_of_a_rollout_are_one_member_of_its_group() -> None:
 
 @pytest.fixture(scope="module")
 def config(training_data: Path, tiny: Path) -> Any:
-    return compose("retry", dataset.locate(str(training_data), "retry"), tiny, HALF)
+    return composed(training_data, tiny, ["data=retry", *HALF])
 
 
 def test_only_the_drawn_rollouts_of_a_prompt_meet_the_error(config: Any, tokenizer: Any) -> None:
-    column = {"met": [0, 3], "rate": 0.5}
+    column = {"met": [0, 3]}
     for session, met in ((0, True), (1, False), (2, False), (3, True)):
         more = {"noisy": column, "session_id": session}
         output, server = rollout(config, tokenizer, [GOLD, GOLD, REPLY], more=more)
@@ -381,7 +341,11 @@ def test_only_the_drawn_rollouts_of_a_prompt_meet_the_error(config: Any, tokeniz
     assert output.extra_fields["error_drawn"] is True and output.extra_fields["error_attempt"] == -1
     # A row without an error has none, drawn or not: one group.
     output, _ = rollout(
-        config, tokenizer, [GOLD, REPLY], info={"retry": None}, more={"noisy": column, "session_id": 0}
+        config,
+        tokenizer,
+        [GOLD, REPLY],
+        info={"rollout": "retry", "retry": None},
+        more={"noisy": column, "session_id": 0},
     )
     assert output.extra_fields["error_drawn"] is False
 
@@ -404,52 +368,40 @@ def test_a_loop_that_does_not_say_what_it_met_ends_the_run(
     trainer._add_batch_to_generate()
     for fields in verl_with_noise.tq.fields.values():
         del fields["extra_fields"]["error_drawn"]
-    with pytest.raises(UserError, match="for the retry recipe"):
+    with pytest.raises(UserError, match="data=retry"):
         trainer._compute_advantage(verl_with_noise.tq.rollouts(), {})
 
 
-def said(data: Path, tiny: Path, *overrides: str) -> list[tuple[str, str]]:
-    findings = check.readiness("retry", str(data), tiny, overrides=list(overrides)).findings
+def said(data: Path, tiny: Path, *words: str) -> list[tuple[str, str]]:
+    findings = check.readiness("grpo", str(data), tiny, ["data=retry", *words]).findings
     return [(one.verdict, one.detail) for one in findings if one.what == "noisy groups"]
 
 
 def test_the_check_says_what_will_be_done_and_refuses_what_cannot(training_data: Path, tiny: Path) -> None:
     assert said(training_data, tiny) == []
-    half = "data.noisy.rate=0.5"
-    assert said(training_data, tiny, half) == [("ok", "rate 0.5: 2 of 4 rollouts in the mean meet the error")]
-    ((verdict, detail),) = said(training_data, tiny, half, "data.noisy.adapt=true")
-    assert verdict == "ok" and detail.endswith("then 0.25 to 1 by 64 validation pairs")
-    for overrides, line in (
-        (["actor_rollout_ref.rollout.n=2"], "rollout.n is 2"),
-        (["algorithm.adv_estimator=rloo"], "adv_estimator is rloo"),
-        (["trainer.use_v1=false"], "use_v1 is false"),
-        (["data.noisy.adapt=true", "trainer.test_freq=-1"], "test_freq is -1"),
-        (["data.noisy.slack=2"], "<= 1.0 - at `$.slack`"),
-        (["+data.noisy.rat=1"], "unknown field `rat`"),
-        (["data.noisy=0.5"], "set its keys"),
+    assert said(training_data, tiny, "noisy=0.5") == [("ok", "2 of 4 rollouts in the mean meet the error")]
+    for override, line in (
+        ("actor_rollout_ref.rollout.n=2", "rollout.n is 2"),
+        ("algorithm.adv_estimator=rloo", "adv_estimator is rloo"),
+        ("trainer.use_v1=false", "use_v1 is false"),
+        ("data.noisy=2", "data.noisy is 2: give a share"),
+        ("data.noisy=half", "data.noisy is half: give a share"),
     ):
-        first = [] if overrides == ["data.noisy=0.5"] else [half]
-        ((verdict, detail),) = said(training_data, tiny, *first, *overrides)
+        ((verdict, detail),) = said(training_data, tiny, "noisy=0.5", override)
         assert verdict == "failed" and line in detail and "\n" not in detail
 
 
-def test_adapt_needs_clean_rows_beside(training_data: Path, tiny: Path, tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copytree(training_data, tmp_path / "data", ignore=shutil.ignore_patterns("full"))
-    ((verdict, detail),) = said(tmp_path / "data", tiny, "data.noisy.adapt=true")
-    assert verdict == "failed" and "has a clean one beside it" in detail
-
-
-def test_other_recipes_do_not_take_it(training_data: Path, tiny: Path) -> None:
-    with pytest.raises(NotReady, match=r"data\.noisy\.rate is not a key of verl"):
-        compose("toolrl_dr", dataset.locate(str(training_data), "full"), tiny, ["+data.noisy.rate=0.5"])
+def test_other_data_do_not_take_it(training_data: Path, tiny: Path) -> None:
+    with pytest.raises(NotReady, match=r"data\.noisy is not a key of verl"):
+        composed(training_data, tiny, ["+data.noisy=0.5"])
+    with pytest.raises(UserError, match="noisy is for the errors of data=retry"):
+        composed(training_data, tiny, ["noisy=0.5"])
 
 
 def test_a_wrong_setting_ends_the_run_before_anything_is_trained(
     verl_with_noise: Any, training_data: Path, tiny: Path, tokenizer: Any, tmp_path: Path
 ) -> None:
-    for override, line in (("data.noisy.rate=2", "<= 1.0"), ("actor_rollout_ref.rollout.n=3", "n is 3")):
+    for override, line in (("data.noisy=2", "data.noisy is 2"), ("actor_rollout_ref.rollout.n=3", "n is 3")):
         trainer = trainer_of(verl_with_noise, training_data, tiny, tokenizer, [*HALF, override], tmp_path)
         with pytest.raises(UserError, match=line):
             trainer._load_checkpoint()

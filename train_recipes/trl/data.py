@@ -2,44 +2,36 @@
 
 import random
 from collections.abc import Callable, Sequence
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from robustbench_tc.errors import UserError
-from robustbench_tc.eval.score.reward import compute_score
+from robustbench_tc.builders.training_rows import TrainingRow
+from robustbench_tc.schema import dumps, loads
 
 from .. import validation
-from ..dataset import read_rows
+from ..reward import SINGLE, compute_score
 from ..validation import Row, Scored, best
 
 Reward = Callable[..., list[float]]
-CONFIGS = ("full", "mixed")
-"""Configs that one answer is the whole of. The errors of `retry` come inside the rollout, which verl's
-recipe has."""
 
 
-def rows(shards: Sequence[Path], limit: int | None = None) -> list[dict[str, Any]]:
-    """The first rows of a config: prompt (messages), data_source, ground_truth and extra_info each."""
-    try:
-        return [_row(row) for row in islice(read_rows(shards), limit)]
-    except (KeyError, TypeError, ValueError):
-        raise UserError(
-            f"{shards[0].parent} has no training rows (prompt, data_source, reward_model, extra_info): "
-            "`rbtc build toolrl-dr` makes them"
-        ) from None
-
-
-def _row(row: dict[str, Any]) -> dict[str, Any]:
-    about = row["extra_info"]
-    return {
-        "prompt": [{"role": turn["role"], "content": turn["content"]} for turn in row["prompt"]],
-        "data_source": row["data_source"],
-        "ground_truth": row["reward_model"]["ground_truth"],
-        "clean_id": about["clean_id"],
-        "type_code": about["type_code"],
-        "component": validation.row(about, row["reward_model"]["ground_truth"]).component,
-    }
+def rows(found: Sequence[TrainingRow], split: str = "train") -> list[dict[str, Any]]:
+    """Rows with their columns as TRL takes them: a prompt of messages, and what the reward asks for."""
+    made = []
+    for row in found:
+        about, gold = row.extra_info, row.reward_model["ground_truth"]
+        made.append(
+            {
+                "prompt": [{"role": turn.role, "content": turn.content} for turn in row.prompt],
+                "data_source": row.data_source,
+                "ground_truth": gold,
+                "clean_id": about["clean_id"],
+                "type_code": about["type_code"],
+                "component": validation.row(about, gold).component,
+                "offers": dumps(about.get("offers") or []),
+                "split": split,
+            }
+        )
+    return made
 
 
 def text_of(completion: str | Sequence[dict[str, Any]]) -> str:
@@ -53,15 +45,19 @@ def scores(
     completions: Sequence[str | Sequence[dict[str, Any]]],
     data_source: Sequence[str],
     ground_truth: Sequence[str],
+    offers: Sequence[str] = (),
+    shaping: float = 0.0,
 ) -> list[float]:
-    """ToolRL's reward of each completion: the same numbers as in verl."""
-    return [
-        compute_score(source, text_of(completion), gold)["score"]
-        for completion, source, gold in zip(completions, data_source, ground_truth, strict=True)
-    ]
+    """The reward of each completion: the same numbers as in verl."""
+    earned = []
+    for number, (source, gold) in enumerate(zip(data_source, ground_truth, strict=True)):
+        info = {"rollout": SINGLE, "offers": loads(offers[number]) if offers else []}
+        answer = text_of(completions[number])
+        earned.append(compute_score(source, answer, gold, info, shaping=shaping)["score"])
+    return earned
 
 
-def reward(*, shuffled: int | None = None, held: list[Scored] | None = None) -> Reward:
+def reward(*, shaping: float = 0.0, shuffled: int | None = None, held: list[Scored] | None = None) -> Reward:
     """A reward function for GRPOTrainer. It logs `score` and `at_maximum`, means over the batch.
 
     `held`: takes the answers to rows of the validation split (column `split`).
@@ -80,9 +76,10 @@ def reward(*, shuffled: int | None = None, held: list[Scored] | None = None) -> 
         split: Sequence[str] = (),
         clean_id: Sequence[str] = (),
         component: Sequence[str] = (),
+        offers: Sequence[str] = (),
         **_: Any,
     ) -> list[float]:
-        earned = scores(completions, data_source, ground_truth)
+        earned = scores(completions, data_source, ground_truth, offers, shaping)
         if "validation" in split:
             about = map(Row, clean_id, component, map(best, ground_truth))
             if held is not None:

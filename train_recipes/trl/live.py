@@ -1,4 +1,4 @@
-"""Live episodes under TRL: the bundled worlds as its environments, and `retry_live`'s reward.
+"""Live episodes under TRL: the bundled worlds as its environments, and the reward of `data=live`.
 
     GRPOTrainer(model, live.reward(), train_dataset=Dataset.from_list(live.rows(DATASET, "train")),
                 environment_factory=live.environments(), …)
@@ -17,22 +17,18 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.eval.inputs import load_live
+from robustbench_tc.builders.training_rows import TrainingRow
 from robustbench_tc.schema import LiveRow, dumps, loads
 from robustbench_tc.worlds.find import BUNDLED, find
 from robustbench_tc.worlds.handle import load_file
-from robustbench_tc.worlds.host import Worlds
 
-from ..retry_live import rows as live_rows
-from ..retry_live.reward import compute_score
-from ..retry_live.rollout import Rollout
+from ..live_rollout import Rollout
+from ..reward import live_score
+from ..rows import live_rows
 from .data import text_of
 
 LAST = "The user has nothing more to say. End with a reply in plain words, without a call."
 """What `answer_user` gives after the last turn."""
-
-_WORLDS = Worlds()
-"""The bundled worlds evaluate nothing of what a model says, so they run in the trainer's process."""
 
 
 class Environment:
@@ -46,7 +42,7 @@ class Environment:
     def reset(self, **row: Any) -> None:
         """Begins the episode of a row."""
         found = schema.record(loads(row["live_row"]), LiveRow)
-        self._rollout = Rollout(found, _WORLDS)
+        self._rollout = Rollout(found)
         self._said, self._earned = "", None
 
     def answer_user(self, text: str) -> str:
@@ -75,7 +71,7 @@ class Environment:
                 "world": msgspec.json.encode(whole).decode(),
                 "attempts": [self._said if outcome.finished else text_of(last)],
             }
-            self._earned = compute_score("", "", "", info)
+            self._earned = live_score(info)
         return self._earned
 
     def _begun(self) -> Rollout:
@@ -89,30 +85,32 @@ def environments() -> dict[str, type[Environment]]:
 
 
 def rows(dataset: str, split: str | None = None) -> list[dict[str, Any]]:
-    """Rows of a live dataset as TRL reads them. `split`: train or validation, as `retry_live` splits tasks;
-    None is both. Left out: other worlds than the bundled, and rows of registry types."""
-    found = []
-    for row in load_live(dataset).rows:
-        if row.world not in BUNDLED or (row.fault is None and not row.clean):
-            continue
-        if split not in (None, live_rows.split_of(row.clean_id)):
-            continue
-        plain = schema.plain_row(row)
-        found.append(
-            {
-                "prompt": [{"role": one.role, "content": one.content} for one in row.turns[0].messages],
-                "environment": row.world,
-                "live_row": dumps(plain),
-                "clean_id": row.clean_id,
-                "type_code": row.type_code,
-            }
-        )
-    return found
+    """Rows of a live dataset as TRL reads them. `split`: train or validation; None is both. Left out: other
+    worlds than the bundled, and rows of registry types."""
+    return rows_of(live_rows(dataset, split))
+
+
+def rows_of(found: Sequence[TrainingRow]) -> list[dict[str, Any]]:
+    """The same of rows that a recipe has chosen."""
+    made = []
+    for training_row in found:
+        row = schema.record(loads(training_row.extra_info["live_row"]), LiveRow)
+        if row.world in BUNDLED and (row.fault is not None or row.clean):
+            made.append(
+                {
+                    "prompt": [{"role": one.role, "content": one.content} for one in row.turns[0].messages],
+                    "environment": row.world,
+                    "live_row": training_row.extra_info["live_row"],
+                    "clean_id": row.clean_id,
+                    "type_code": row.type_code,
+                }
+            )
+    return made
 
 
 def reward() -> Callable[..., list[float]]:
-    """A reward function for GRPOTrainer: `retry_live`'s reward of each episode. It logs `score` and the parts
-    of it (`reached`, `unsafe_repeats` …), means over the batch."""
+    """A reward function for GRPOTrainer: that of `data=live`, for each episode. It logs `score` and its parts
+    (`reached`, `unsafe_repeats` …), means over the batch."""
 
     def live(
         prompts: Any,

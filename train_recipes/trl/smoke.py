@@ -12,8 +12,8 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -21,13 +21,18 @@ import typer
 
 from robustbench_tc.errors import UserError
 
+from .. import start
+from ..grpo import CURVE
 from . import toy
-from .train import CURVE
 
 STEPS, WINDOW = 100, 12
 """A pass over the eight rows is two steps: the first and last twelve are six whole passes each."""
 
 SETTINGS: dict[str, Any] = {
+    "num_generations": 8,
+    "learning_rate": 2e-4,
+    "save_steps": 20,
+    "eval_strategy": "no",
     "per_device_train_batch_size": 32,
     "gradient_accumulation_steps": 1,
     "steps_per_generation": 1,
@@ -35,7 +40,6 @@ SETTINGS: dict[str, Any] = {
     "beta": 0.0,
     "entropy_coef": 0.0,
 }
-LEARNING_RATE = 2e-4
 
 
 class Bar(NamedTuple):
@@ -110,7 +114,6 @@ def smoke(
         "seed": seed,
         "steps": steps,
         "window": WINDOW,
-        "learning_rate": LEARNING_RATE,
         "settings": SETTINGS,
         "bars": [{**bar._asdict(), "change": value, "holds": bar.holds(value)} for bar, value in changes],
         "curves": curves,
@@ -133,9 +136,7 @@ def _prepared(out: Path, seed: int) -> Path:
         _ended([sys.executable, "-m", "robustbench_tc", *build], "the build", print)
     if not (base / "config.json").is_file():
         typer.echo(f"fine-tuning a random model on {toy.SFT_ROWS} rows", err=True)
-        half = base.with_name(f"{base.name}-part")
-        toy.make_model(str(training), half, seed=seed)
-        half.rename(base)
+        toy.make_model(str(training), base, seed=seed)
     return base
 
 
@@ -145,46 +146,23 @@ RUNS: dict[str, list[str]] = {"reward": [], "shuffled": ["--shuffle-rewards"]}
 
 def _trained(out: Path, base: Path, seed: int, steps: int) -> dict[str, list[dict[str, float]]]:
     """The runs, side by side, and their curves."""
-    common = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train", str(out / "toolrl-dr")]
-    common += ["--model", str(base), "--rows", "8", "--steps", str(steps), "--seed", str(seed), "--cpu"]
-    common += [
-        "--completions",
-        "8",
-        "--learning-rate",
-        str(LEARNING_RATE),
-        "--save-steps",
-        "20",
-        "--validate-every",
-        "0",
-    ]
-    common += [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={json.dumps(value)}")]
-    problems: list[str] = []
+    common = [sys.executable, "-m", "robustbench_tc.train_recipes.grpo", str(out / "toolrl-dr")]
+    common += ["--model", str(base), "--rows", "8", "--seed", str(seed), "--cpu", f"max_steps={steps}"]
+    common += [f"{key}={value}" for key, value in SETTINGS.items()]
 
-    def run(name: str, more: list[str]) -> None:
+    def run(name: str) -> None:
         folder = out / f"{name}-{seed}"
-        try:
-            _ended(
-                [*common, "--out", str(folder), *more],
-                name,
-                lambda line: typer.echo(f"{name}: {line}", err=True),
-            )
-        except UserError as error:
-            problems.append(str(error))
+        words = [*common, "--out", str(folder), *RUNS[name]]
+        _ended(words, name, lambda line: typer.echo(f"{name}: {line}", err=True))
 
-    threads = [threading.Thread(target=run, args=item) for item in RUNS.items()]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if problems:
-        raise UserError(problems[0])
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(run, RUNS))
     return {name: _curve(out / f"{name}-{seed}" / CURVE, steps) for name in RUNS}
 
 
 def _curve(path: Path, steps: int) -> list[dict[str, float]]:
     """The curve of a run; a step that was done again after a stop counts once."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    found = {line["step"]: line for line in lines}
+    found = {line["step"]: line for line in map(json.loads, path.read_text().splitlines())}
     if sorted(found) != list(range(1, steps + 1)):
         raise UserError(f"{path} has {len(found)} of {steps} steps: run it again with --fresh")
     return [found[step] for step in range(1, steps + 1)]
@@ -192,9 +170,9 @@ def _curve(path: Path, steps: int) -> list[dict[str, float]]:
 
 def _ended(words: list[str], what: str, tell: Callable[[str], None]) -> None:
     """Runs a program to its end, telling its lines. Raises UserError with its last one where it fails."""
-    threads = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    env = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | threads
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
     ) as process:
         last = ""
         for line in process.stdout or ():
@@ -207,7 +185,4 @@ def _ended(words: list[str], what: str, tell: Callable[[str], None]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(smoke)
-    except UserError as error:
-        sys.exit(str(error))
+    start.command(smoke)

@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc.errors import need_extra
-
-from .. import dataset
-from . import data
+from .. import sft
+from ..recipe import read
+from ..rows import choose
 
 SFT_ROWS, EPOCHS, LEARNING_RATE = 16, 40, 2e-3
-VOCABULARY = 1_000
 POSITIONS = 2_048
 """Tokens of prompt and answer together."""
 CHATML = (
@@ -98,17 +96,15 @@ def tokenizer_of(rows: list[dict[str, Any]], folder: Path) -> Any:
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
-    texts = [turn["content"] for row in rows for turn in row["prompt"]] + [
-        row["ground_truth"] for row in rows
-    ]
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    raw.train_from_iterator(
-        texts,
-        trainers.BpeTrainer(
-            vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False
-        ),
+    texts = [turn["content"] for row in rows for turn in row["prompt"]]
+    texts += [turn["content"] for row in rows for turn in row["completion"]]
+    trainer = trainers.BpeTrainer(
+        vocab_size=1_000,
+        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
     )
+    raw.train_from_iterator(texts, trainer)
     made = PreTrainedTokenizerFast(
         tokenizer_object=raw, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=CHATML
     )
@@ -116,57 +112,37 @@ def tokenizer_of(rows: list[dict[str, Any]], folder: Path) -> Any:
     return made
 
 
-def make_model(training: str, folder: Path, *, seed: int = 0, epochs: int = EPOCHS) -> None:
-    """Teaches a random model the first 16 rows of the dataset's config `full`; saves it in `folder`."""
-    try:
-        import torch
-        from datasets import Dataset
-        from transformers import PrinterCallback, Qwen2Config, Qwen2ForCausalLM
-        from trl import SFTConfig, SFTTrainer
-    except ImportError:
-        raise need_extra("trl", "trl") from None
-    rows = data.rows(dataset.locate(training, "full").train, SFT_ROWS)
-    words = tokenizer_of(rows, folder)
+def make_model(training: str, folder: Path, *, seed: int = 0, epochs: float = EPOCHS) -> None:
+    """Teaches a random model the first 16 rows of the dataset's config `full`; it is in `folder` once it is
+    taught."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    rows = sft.pairs(choose(training, read("sft", ["data=dr-full"])[0], SFT_ROWS).train)
+    untaught, run = (folder.with_name(f"{folder.name}-{part}") for part in ("untaught", "run"))
+    words = tokenizer_of(rows, untaught)
     torch.set_num_threads(1)  # a second one gains nothing here, and sums would depend on it
     torch.manual_seed(seed)
-    model = Qwen2ForCausalLM(
-        Qwen2Config(
-            vocab_size=len(words),
-            hidden_size=128,
-            intermediate_size=384,
-            num_hidden_layers=4,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=POSITIONS,
-            tie_word_embeddings=True,
-            eos_token_id=words.eos_token_id,
-            pad_token_id=words.pad_token_id,
-        )
+    config = Qwen2Config(
+        vocab_size=len(words),
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=POSITIONS,
+        tie_word_embeddings=True,
+        eos_token_id=words.eos_token_id,
+        pad_token_id=words.pad_token_id,
     )
-    answers = [{"role": "assistant", "content": row["ground_truth"]} for row in rows]
-    pairs = [{"prompt": row["prompt"], "completion": [one]} for row, one in zip(rows, answers, strict=True)]
-    trainer = SFTTrainer(
-        model,
-        SFTConfig(
-            output_dir=str(folder / "sft"),
-            num_train_epochs=epochs,
-            per_device_train_batch_size=4,
-            learning_rate=LEARNING_RATE,
-            lr_scheduler_type="constant",
-            completion_only_loss=True,
-            max_length=None,  # TRL would cut a long prompt, and with it the answer, at 1,024 tokens
-            use_cpu=True,
-            bf16=False,
-            gradient_checkpointing=False,
-            report_to="none",
-            save_strategy="no",
-            logging_steps=20,
-            seed=seed,
-            disable_tqdm=True,
-        ),
-        train_dataset=Dataset.from_list(pairs),
-        processing_class=words,
-    )
-    trainer.remove_callback(PrinterCallback)
-    trainer.train()
-    trainer.save_model(str(folder))
+    Qwen2ForCausalLM(config).save_pretrained(untaught)
+    settings = [
+        "data=dr-full",
+        "max_length=null",
+        f"num_train_epochs={epochs}",
+        f"learning_rate={LEARNING_RATE}",
+    ]
+    settings += ["lr_scheduler_type=constant", "warmup_steps=0", "gradient_accumulation_steps=1"]
+    settings += ["save_strategy=no", "eval_strategy=no", "logging_steps=20"]
+    sft.sft(str(untaught), run, training, settings, rows=SFT_ROWS, seed=seed, cpu=True)
+    (run / "model").rename(folder)

@@ -90,11 +90,12 @@ def compared(dataset: Path, count: int, place: Path, *only: str) -> Iterator[str
         yield f"{name}: {same} of {count} rewards are ours, {whole} with all of {', '.join(played.COLUMNS)}"
     if only:
         return
-    verl, trl = trained.by_retry_live(dataset, drawn), trained.by_trl(dataset, drawn)
-    yield f"TRL: {sum(a == b for a, b in zip(verl, trl, strict=True))} of {count} rewards are retry_live's"
+    verl, trl = trained.by_verl(dataset, drawn), trained.by_trl(dataset, drawn)
+    equal = sum(a == b for a, b in zip(verl, trl, strict=True))
+    yield f"TRL: {equal} of {count} rewards are those of verl's loop"
     pairs = [(a, b) for a, b in zip(ours, verl, strict=True) if played.same_course(a)]
     same = sum(bool(a["state"]) == bool(b["reached"]) for a, b in pairs)
-    yield f"retry_live: {same} of {len(pairs)} end states that its loop can compare are right where ours are"
+    yield f"data=live: {same} of {len(pairs)} end states that its loop can compare are right where ours are"
 
 
 PARTS: dict[str, Callable[[Path, Path], Iterator[str]]] = {

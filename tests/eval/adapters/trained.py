@@ -1,4 +1,4 @@
-"""The same random live episodes through the training environments: `retry_live`'s rollout, and TRL's."""
+"""The same random live episodes through the training environments: the rollout of `data=live`, and TRL's."""
 
 import asyncio
 import json
@@ -8,8 +8,8 @@ from typing import Any
 
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.schema import LiveRow, dumps
-from robustbench_tc.train_recipes.retry_live.reward import compute_score
-from robustbench_tc.train_recipes.retry_live.rollout import Rollout
+from robustbench_tc.train_recipes.live_rollout import Rollout
+from robustbench_tc.train_recipes.reward import compute_score
 from robustbench_tc.train_recipes.trl import live
 from robustbench_tc.worlds.host import Worlds
 
@@ -18,7 +18,7 @@ from .episodes import Played, Reply
 Parts = dict[str, float]
 
 
-def by_retry_live(dataset: Path, played: Sequence[Played]) -> list[Parts]:
+def by_verl(dataset: Path, played: Sequence[Played]) -> list[Parts]:
     """The parts of the reward of each episode, as verl's loop plays it."""
     rows = {row.id: row for row in load_live(str(dataset)).rows}
     return [asyncio.run(_rolled_out(rows[one.row], one)) for one in played]
@@ -31,7 +31,7 @@ async def _rolled_out(row: LiveRow, played: Played) -> Parts:
         one = played.reply(len(texts))
         texts.append("\n".join(["<tool_call>", *map(dumps, one.calls)]) if one.calls else one.text)
         going_on = await rollout.answer(texts[-1]) is not None
-    return compute_score("", "", "", {**await rollout.outcome(), "attempts": texts})
+    return compute_score("", "", "", {**await rollout.outcome(), "rollout": "live", "attempts": texts})
 
 
 def as_trl_has_it(played: Played, turns: int) -> list[Reply]:

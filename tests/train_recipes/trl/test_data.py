@@ -8,19 +8,19 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score.reward import compute_score, variant_from_env
-from robustbench_tc.train_recipes import dataset, validation
-from robustbench_tc.train_recipes.trl import data, smoke, toy, train
+from robustbench_tc.train_recipes import grpo, recipe as recipes, reward, sft, start, validation
+from robustbench_tc.train_recipes.rows import choose
+from robustbench_tc.train_recipes.trl import data, smoke, toy
 
 
 @pytest.fixture(scope="module")
 def rows(training_data: Path) -> list[dict[str, Any]]:
-    return data.rows(dataset.locate(str(training_data), "full").train)
+    return data.rows(choose(str(training_data), recipes.read("grpo")[0]).train)
 
 
 def test_all_rows_come_with_their_gold(rows: list[dict[str, Any]], training_data: Path) -> None:
     report = json.loads((training_data / "build_report.json").read_text())
     assert len(rows) == report["rows"]["full"]["train"]
-    assert data.rows(dataset.locate(str(training_data), "full").train, 5) == rows[:5]
     golds = [row["ground_truth"] for row in rows]
     earned = data.scores(golds, [row["data_source"] for row in rows], golds)
     assert earned == [validation.best(gold) for gold in golds]
@@ -63,13 +63,26 @@ def test_the_control_permutes_and_logs_what_is_true() -> None:
     assert data.reward(shuffled=3)(**common) == permuted
 
 
-def test_foreign_parquet_is_one_line(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def test_shaping_is_that_of_verl(rows: list[dict[str, Any]]) -> None:
+    priced = [row for row in rows if row["component"] == "reward"]
+    golds = [row["ground_truth"] for row in priced]
+    offers = [row["offers"] for row in priced]
+    earned = data.scores(golds, ["rlla"] * len(golds), golds, offers, shaping=0.25)
+    verls = [
+        reward.compute_score(
+            "rlla", gold, gold, {"rollout": "single", "offers": json.loads(row["offers"])}, shaping=0.25
+        )["score"]
+        for row, gold in zip(priced, golds, strict=True)
+    ]
+    assert earned == verls and set(earned) == {4.25}
 
-    pq.write_table(pa.table({"prompt": ["a"]}), tmp_path / "train-0.parquet")
-    with pytest.raises(UserError, match="has no training rows"):
-        data.rows([tmp_path / "train-0.parquet"])
+
+def test_fine_tuning_rows_are_a_prompt_and_a_completion(training_data: Path) -> None:
+    chosen = choose(str(training_data), recipes.read("sft")[0]).train
+    for row, pair in zip(chosen, sft.pairs(chosen), strict=True):
+        assert [turn["role"] for turn in pair["completion"]] == ["assistant"]
+        turns = [(turn["role"], turn["content"]) for turn in pair["prompt"] + pair["completion"]]
+        assert turns == [(turn.role, turn.content) for turn in row.messages]
 
 
 def test_the_toys_rows_are_what_its_tokenizer_was_made_for() -> None:
@@ -81,31 +94,41 @@ def test_the_toys_rows_are_what_its_tokenizer_was_made_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("changed", "said"),
     [
-        ({"config": "retry"}, "train_recipes/retry"),
-        ({"config": "mixture"}, "train_recipes/mixture"),
-        ({"config": "paft"}, "trains on full or mixed"),
+        ({"words": ["data=retry"]}, "errors inside the rollout"),
+        ({"words": ["data=paft"]}, "is not for the recipe grpo"),
         ({"dataset": "/nowhere/at-all"}, "at-all"),
-        ({"set_": ["beta"]}, "write KEY=VALUE"),
+        ({"words": ["beta"]}, "write KEY=VALUE"),
     ],
 )
-def test_mistakes_are_one_line(words: dict[str, Any], said: str, training_data: Path, tmp_path: Path) -> None:
+def test_mistakes_are_one_line(
+    changed: dict[str, Any], said: str, training_data: Path, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match=said) as caught:
-        train.train(**{"model": "m", "out": tmp_path / "run", "dataset": str(training_data), **words})
+        grpo.grpo(**{"model": "m", "out": tmp_path / "run", "dataset": str(training_data), **changed})
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
-    train._keep(tmp_path / "run", {"seed": 1})
-    train._keep(tmp_path / "run", {"seed": 1})
-    with pytest.raises(UserError, match="other settings"):
-        train._keep(tmp_path / "run", {"seed": 2})
+def test_weights_that_cannot_be_saved_are_one_line(training_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "small-Q4_1.gguf").write_bytes(b"GGUF")
+    with pytest.raises(UserError, match=r"small-Q4_1\.gguf is GGUF"):
+        sft.sft(str(tmp_path / "model"), tmp_path / "run", str(training_data))
+
+
+def test_a_folder_of_other_settings_is_refused(training_data: Path, tmp_path: Path) -> None:
+    run = start.begin("grpo", str(training_data), [], "m", tmp_path / "run", None, 4, 0)
+    start.keep(run, {"lora": None})
+    start.keep(run, {"lora": None})
+    for other, more in ((run, {"lora": 2}), (run._replace(seed=1), {"lora": None})):
+        with pytest.raises(UserError, match="other settings"):
+            start.keep(other, more)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(UserError, match="is not empty"):
-        train._keep(tmp_path / "mine", {"seed": 1})
+        start.keep(run._replace(out=tmp_path / "mine"), {})
 
 
 def test_bars_compare_whole_windows() -> None:

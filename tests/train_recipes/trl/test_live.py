@@ -1,4 +1,4 @@
-"""Live episodes under TRL: its own loop with scripted texts, and the rewards of `retry_live`'s rollout."""
+"""Live episodes under TRL: its own loop with scripted texts, and the rewards of verl's rollout."""
 
 import json
 from pathlib import Path
@@ -136,7 +136,7 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
         environment_factory=live.environments(),
     )
     trainer.train()
-    expected = [one["score"] for one in trained.by_retry_live(dataset, played)]
+    expected = [one["score"] for one in trained.by_verl(dataset, played)]
     assert said == [score for score in expected for _ in range(2)]
     assert len(set(said)) > 1
     [logged] = [line for line in trainer.state.log_history if "reached" in line]
@@ -180,7 +180,7 @@ def test_tools_have_the_schemas_of_the_world(dataset: Path) -> None:
 
 def test_forty_random_episodes_earn_what_the_rollout_earns(dataset: Path) -> None:
     played = episodes.drawn(load_live(str(dataset)).rows, 40, seed=1)
-    ours, theirs = trained.by_retry_live(dataset, played), trained.by_trl(dataset, played)
+    ours, theirs = trained.by_verl(dataset, played), trained.by_trl(dataset, played)
     assert ours == theirs and len({one["score"] for one in ours}) > 2
 
 

@@ -14,10 +14,12 @@ import pytest
 
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
-from robustbench_tc.train_recipes.trl import smoke, toy
+from robustbench_tc.train_recipes import recipe as recipes, sft
+from robustbench_tc.train_recipes.rows import choose
+from robustbench_tc.train_recipes.trl import data, smoke, toy
 from tests.conftest import nightly
 
-TRAIN = [sys.executable, "-m", "robustbench_tc.train_recipes.trl.train"]
+GRPO, SFT = ([sys.executable, "-m", f"robustbench_tc.train_recipes.{name}"] for name in ("grpo", "sft"))
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
 
 
@@ -26,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy's rows, and its model after one pass over them."""
     made = tmp_path_factory.mktemp("toy")
     toy.write_rows(made / "rows")
-    build = ["build", "toolrl-dr", "--rlla", str(made / "rows"), "--configs", "full"]
+    build = ["build", "toolrl-dr", "--rlla", str(made / "rows"), "--configs", "full,paft"]
     words = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(made / "toolrl-dr")]
     subprocess.run(words, check=True, capture_output=True, env=ENV, timeout=300)
     toy.make_model(str(made / "toolrl-dr"), made / "base", epochs=1)
@@ -35,11 +37,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def words(folder: Path, out: str, *more: str, steps: int = 4) -> list[str]:
     settings = {**smoke.SETTINGS, "per_device_train_batch_size": 4, "max_completion_length": 16}
-    given = [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
-    common = ["--cpu", "--rows", "8", "--completions", "2", "--steps", str(steps), "--save-steps", "2"]
-    base = ["--model", str(folder / "base"), "--out", str(folder / out), "--learning-rate", "1e-3"]
-    common += [] if "--validate-every" in more else ["--validate-every", "0"]
-    return [*TRAIN, str(folder / "toolrl-dr"), *base, *common, *given, *more]
+    settings |= {"num_generations": 2, "max_steps": steps, "save_steps": 2, "learning_rate": 1e-3}
+    given = [f"{key}={value}" for key, value in settings.items()]
+    base = ["--model", str(folder / "base"), "--out", str(folder / out), "--cpu", "--rows", "8"]
+    return [*GRPO, str(folder / "toolrl-dr"), *base, *given, *more]
 
 
 def run(line: list[str]) -> Any:
@@ -95,7 +96,7 @@ def test_lora_saves_adapters_alone(folder: Path) -> None:
 
 def test_validation_goes_by_component(folder: Path) -> None:
     """Before the first step and every two; each row of the validation split is answered once."""
-    done = run(words(folder, "validated", "--validate-every", "2", steps=2))
+    done = run(words(folder, "validated", "eval_strategy=steps", "eval_steps=2", steps=2))
     assert done.returncode == 0, done.stderr[-2000:]
     lines = [
         json.loads(line) for line in (folder / "validated" / "validation.jsonl").read_text().splitlines()
@@ -111,17 +112,88 @@ def test_validation_goes_by_component(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--set", "beat=0"), "unexpected keyword argument 'beat'"),
-        (("--set", "num_generations=7"), "TRL refuses these settings"),
+        (("beat=0",), "unexpected keyword argument 'beat'"),
+        (("num_generations=7",), "TRL refuses these settings"),
         (("--model", "/nowhere"), "/nowhere: no model with a tokenizer"),
     ],
 )
-def test_what_trl_would_not_take_is_one_line(folder: Path, more: tuple[str, str], said: str) -> None:
+def test_what_trl_would_not_take_is_one_line(folder: Path, more: tuple[str, ...], said: str) -> None:
     done = run([*words(folder, f"wrong{len(said)}"), *more])
     lines = [line for line in done.stderr.splitlines() if line.strip() and "Warning" not in line]
     assert done.returncode == 1 and said in lines[-1], done.stderr[-2000:]
     assert "Traceback" not in done.stderr
     assert not (folder / f"wrong{len(said)}").exists()
+
+
+def labels(trainer: Any) -> list[tuple[int, int]]:
+    """Of each row of a batch: tokens, and tokens that the loss is of."""
+    batch = next(iter(trainer.get_train_dataloader()))
+    return [
+        (int(mask.sum()), int((ids != -100).sum()))
+        for mask, ids in zip(batch["attention_mask"], batch["labels"], strict=True)
+    ]
+
+
+def test_the_rows_go_through_trls_trainers_as_they_are(folder: Path, tmp_path: Path) -> None:
+    """Published Parquet and the recipe's rows, without a line between `datasets` and the trainer."""
+    from datasets import Dataset, load_dataset
+    from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
+
+    common: dict[str, Any] = {
+        "output_dir": str(tmp_path),
+        "use_cpu": True,
+        "bf16": False,
+        "report_to": "none",
+    }
+    sft_settings = SFTConfig(max_length=None, per_device_train_batch_size=4, **common)
+    shards = {name: str(next((folder / "toolrl-dr" / name).glob("train-*"))) for name in ("paft", "full")}
+    published = load_dataset("parquet", data_files=shards["paft"], split="train")
+    conversations = SFTTrainer(str(folder / "base"), sft_settings, train_dataset=published)
+    recipe, _ = recipes.read("sft")
+    pairs = Dataset.from_list(sft.pairs(choose(str(folder / "toolrl-dr"), recipe).train))
+    answers = SFTTrainer(str(folder / "base"), sft_settings, train_dataset=pairs)
+    for tokens, trained in labels(answers):
+        assert 0 < trained < tokens / 2
+    assert sum(all for all, _ in labels(answers)) > 0 < sum(trained for _, trained in labels(conversations))
+    prompts = load_dataset("parquet", data_files=shards["full"], split="train")
+    settings = GRPOConfig(
+        num_generations=2, per_device_train_batch_size=2, max_steps=1, max_completion_length=8, **common
+    )
+
+    def earned(completions: Any, reward_model: Any, data_source: Any, **_: Any) -> list[float]:
+        return data.scores(completions, data_source, [one["ground_truth"] for one in reward_model])
+
+    trainer = GRPOTrainer(str(folder / "base"), earned, args=settings, train_dataset=prompts)
+    assert trainer.train().global_step == 1
+
+
+def test_fine_tuning_goes_on_keeps_checkpoints_and_its_model_is_read(folder: Path) -> None:
+    line = [*SFT, str(folder / "toolrl-dr"), "--model", str(folder / "base"), "--out", str(folder / "sft")]
+    line += ["--cpu", "--rows", "8", "data=dr-full", "max_length=4096", "save_steps=2", "max_steps=4"]
+    line += ["per_device_train_batch_size=2", "gradient_accumulation_steps=1", "logging_steps=1"]
+    done = run(line)
+    assert done.returncode == 0, done.stderr[-2000:]
+    out = folder / "sft"
+    assert {path.name for path in out.glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
+    history = json.loads((out / "checkpoint-4" / "trainer_state.json").read_text())["log_history"]
+    assert len([one for one in history if "loss" in one]) == 4
+    for name in ("model", "checkpoint-2"):
+        assert {"model.safetensors", "tokenizer.json"} <= {path.name for path in (out / name).iterdir()}
+    model = (out / "model" / "model.safetensors").read_bytes()
+    (out / "checkpoint-4" / "trainer_state.json").write_text('{"global_')  # killed while it wrote one
+    again = run(line)
+    assert again.returncode == 0 and "checkpoint-2\n" in again.stderr, again.stderr[-2000:]
+    assert (out / "model" / "model.safetensors").read_bytes() == model
+    tuned = run([word.replace(str(out), f"{out}-lora") for word in line] + ["--lora", "2"])
+    assert tuned.returncode == 0, tuned.stderr[-2000:]
+    assert (folder / "sft-lora" / "model" / "adapter_model.safetensors").is_file()
+
+
+def test_rows_that_would_be_cut_are_refused(folder: Path) -> None:
+    line = [*SFT, str(folder / "toolrl-dr"), "--model", str(folder / "base"), "--out", str(folder / "cut")]
+    done = run([*line, "--cpu", "data=dr-full", "max_length=100"])
+    assert done.returncode == 1 and "16 of 16 rows exceed max_length=100 tokens" in done.stderr
+    assert "Traceback" not in done.stderr and not (folder / "cut").exists()
 
 
 @nightly  # minutes
@@ -149,7 +221,7 @@ def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> N
     environment = {**ENV, "RBTC_SOURCES": str(shared / "sources")}
     line = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(folder / "real")]
     subprocess.run(line, check=True, capture_output=True, env=environment, timeout=600)
-    line = words(folder, "on-real", "--config", "mixed", steps=2)
+    line = words(folder, "on-real", "data=dr-mixed", steps=2)
     done = run([str(folder / "real") if word == str(folder / "toolrl-dr") else word for word in line])
     assert done.returncode == 0, done.stderr[-2000:]
     found = curve(folder, "on-real")
@@ -174,7 +246,7 @@ def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(folder: Path) -> None:
         )
     script = (
         "import sys; from trl import SFTTrainer; from robustbench_tc.train_recipes.trl import toy; "
-        "train = SFTTrainer.train; SFTTrainer.train = lambda self: "
+        "train = SFTTrainer.train; SFTTrainer.train = lambda self, **_: "
         "print('lengths', [len(ids) for ids in self.train_dataset['input_ids']]) "
         "or train(self); toy.make_model(sys.argv[1], __import__('pathlib').Path(sys.argv[2]), epochs=0.1)"
     )

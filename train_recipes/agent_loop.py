@@ -1,4 +1,7 @@
-"""A rollout in which a tool call meets a transition error and the model may try again.
+"""verl's agent loop for rollouts of several turns: generate, read the calls, answer them, generate again.
+
+A row says what answers (`extra_info.rollout`): a world (`live_rollout`), nothing at all after one answer
+(`single`), or, under `retry`, an error that the model may try again after:
 
     model: <think> … </think> <tool_call> … </tool_call>      attempt 1
     tool:  <obs> HTTP 429 Too Many Requests. … </obs>          the row's error, at its turn
@@ -11,36 +14,23 @@ are masked out of the loss. The attempts reach the reward through `extra_fields`
 """
 
 import json
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
 from verl.utils.profiler import simple_timer
 from verl.utils.rollout_trace import rollout_trace_op
 
-from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.prompts.rlla_form import observation
-from robustbench_tc.train_recipes.noisy import COLUMN, DRAWN, noise
-from robustbench_tc.train_recipes.retry.reward import calls_in, permanent
+from robustbench_tc.schema import LiveRow, loads, record
+
+from .live_rollout import Rollout
+from .retry_reward import calls_in, permanent
+from .reward import LIVE, RETRY, SINGLE
+from .verl_noisy import COLUMN, DRAWN
 
 PLUGIN = "robustbench_tc.train_recipes.verl_plugin"
-
-
-class Environment(Protocol):
-    """The other side of one trajectory."""
-
-    async def answer(self, text: str) -> str | None:
-        """The user turn after a text of the model's; None ends the trajectory."""
-        ...
-
-    def was_seen(self) -> None:
-        """The last answer went to the model: there was room for it."""
-        ...
-
-    async def outcome(self) -> dict[str, Any]:
-        """Fields for the reward, once the trajectory is over."""
-        ...
 
 
 class ErrorOnce:
@@ -55,6 +45,7 @@ class ErrorOnce:
         self._answered, self._failing, self._error_attempt = 0, False, -1
 
     async def answer(self, text: str) -> str | None:
+        """The user turn after a text of the model's; None ends the trajectory."""
         names = [call["name"] for call in calls_in(text)]
         if not names:
             return None
@@ -69,30 +60,29 @@ class ErrorOnce:
         return observation(json.dumps(results, ensure_ascii=False))
 
     def was_seen(self) -> None:
+        """The last answer went to the model: there was room for it."""
         if self._failing and self._error_attempt < 0:
             self._error_attempt = self._answered - 1
 
     async def outcome(self) -> dict[str, Any]:
-        said = {DRAWN: self._fault is not None} if self._noisy else {}
-        return {"error_attempt": self._error_attempt} | said
+        """Fields for the reward, once the trajectory is over."""
+        drawn = {DRAWN: self._fault is not None} if self._noisy else {}
+        return {"error_attempt": self._error_attempt} | drawn
 
 
-@register("retry_agent")
-class RetryAgentLoop(AgentLoopBase):
-    """One trajectory. Arguments beyond verl's own come from agent_loop.yaml."""
+@register("rollout_agent")
+class RolloutLoop(AgentLoopBase):
+    """One trajectory. Arguments beyond verl's own are `attempts` of the recipe's file."""
 
     def __init__(
         self,
         *args: Any,
-        max_attempts: int = 4,
-        position: int | None = None,
-        probability: float | None = None,
+        retry_attempts: int = 4,
+        live_attempts: int = 16,
         **kwargs: Any,
     ) -> None:
-        """`position` and `probability` override what the rows say; see agent_loop.yaml."""
         super().__init__(*args, **kwargs)
-        self._max_attempts, self._position, self._probability = max_attempts, position, probability
-        self._response_length = self.rollout_config.response_length
+        self._attempts = {SINGLE: 1, RETRY: retry_attempts, LIVE: live_attempts}
 
     @rollout_trace_op  # type: ignore[untyped-decorator,unused-ignore]
     async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> AgentLoopOutput:
@@ -100,9 +90,10 @@ class RetryAgentLoop(AgentLoopBase):
         messages = [dict(message) for message in kwargs["raw_prompt"]]
         info = dict(kwargs.get("extra_info") or {})
         info |= {name: kwargs[name] for name in (COLUMN, "session_id") if name in kwargs}
-        environment = self._environment(info)
-        deterministic = getattr(self.rollout_config, "full_determinism", False)
+        environment, most_attempts = self._environment(info), self._attempts[info["rollout"]]
+        room = self.rollout_config.response_length
         priority = int(priority)  # verl hands in a numpy number
+        deterministic = getattr(self.rollout_config, "full_determinism", False)
         request_id = f"det-{priority}" if deterministic else uuid4().hex
         ids: list[int] = await self.ct_build_initial_tokens(messages)
         mask: list[int] = []
@@ -131,7 +122,7 @@ class RetryAgentLoop(AgentLoopBase):
             text = self.tokenizer.decode(output.token_ids, skip_special_tokens=True)
             attempts.append(text)
             messages.append({"role": "assistant", "content": text})
-            if len(attempts) >= self._max_attempts or len(mask) >= self._response_length:
+            if len(attempts) >= most_attempts or len(mask) >= room:
                 break
             answer = await environment.answer(text)
             if answer is None:
@@ -140,16 +131,16 @@ class RetryAgentLoop(AgentLoopBase):
             merged, grown, grown_logprobs = await self.ct_merge_context_msg(
                 messages, longer, ids, mask, logprobs
             )
-            if len(grown) >= self._response_length:
+            if len(grown) >= room:
                 break  # no room for another attempt
             environment.was_seen()
             messages, ids, mask, logprobs = longer, merged.token_ids, grown, grown_logprobs
         prompt = len(ids) - len(mask)
         return AgentLoopOutput(
             prompt_ids=ids[:prompt],
-            response_ids=ids[prompt:][: self._response_length],
-            response_mask=mask[: self._response_length],
-            response_logprobs=logprobs[: self._response_length] if logprobs else None,
+            response_ids=ids[prompt:][:room],
+            response_mask=mask[:room],
+            response_logprobs=logprobs[:room] if logprobs else None,
             num_turns=len(messages),
             metrics=metrics,
             extra_fields=fields
@@ -157,28 +148,19 @@ class RetryAgentLoop(AgentLoopBase):
             | await environment.outcome(),
         )
 
-    def _environment(self, info: dict[str, Any]) -> Environment:
-        """What answers the calls of one trajectory; `info` is the row's `extra_info`.
+    def _environment(self, info: dict[str, Any]) -> ErrorOnce | Rollout:
+        """What answers in one trajectory; `info` is the row's `extra_info`.
 
         With `data.noisy` it also has which of the prompt's rollouts meet the error, and this one's number.
         """
-        fault, mine = self._fault(info), info.get(COLUMN)
+        if info.get("rollout") == LIVE:
+            return Rollout(record(loads(info["live_row"]), LiveRow))
+        fault, mine = info.get("retry"), info.get(COLUMN)
         if mine is None:
-            if info.get("split") == "train" and noise(self.data_config.get("noisy")).on:
+            if info.get("split") == "train" and self.data_config.get("noisy", 1) < 1:
                 raise UserError(
-                    f"data.noisy is set and {PLUGIN} is not in VERL_USE_EXTERNAL_MODULES: use train.sh"
+                    f"data.noisy is set and {PLUGIN} is not in VERL_USE_EXTERNAL_MODULES: start it by "
+                    "python -m robustbench_tc.train_recipes.grpo"
                 )
             return ErrorOnce(fault)
         return ErrorOnce(fault if info["session_id"] in mine["met"] else None, noisy=True)
-
-    def _fault(self, info: dict[str, Any]) -> dict[str, Any] | None:
-        """The error of the row and the turn that meets it; None where the row has none, or is spared."""
-        fault = info.get("retry")
-        if not fault:
-            return None
-        if self._probability is not None:
-            # By row, so that all rollouts of a group meet the same world.
-            draw = seeding.rng(0, "meets", str(info.get("clean_id")), str(info.get("split")))
-            if draw.random() >= self._probability:
-                return None
-        return dict(fault) | {"position": self._position or fault["position"]}

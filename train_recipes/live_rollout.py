@@ -28,7 +28,7 @@ from robustbench_tc.worlds.handle import Snapshot
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import same
 
-from ..retry.reward import calls_in
+from .retry_reward import calls_in
 
 MAX_CALLS = 8
 """Calls of one answer that are carried out; the rest of them are answered with an error."""
@@ -58,25 +58,24 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """All turns of the user were answered."""
 
 
-_PLAIN = Worlds()
-"""Where gold is played, beside the rollout's own world."""
+_WORLDS = Worlds()
+"""The bundled worlds evaluate nothing of what a model says, so they run in the trainer's process."""
 
 
 class _World(World):
     """The calls are those that the training loop has read, and what is said beside them is not looked at."""
 
     def read(self, answer: Answer) -> tuple[Step, ...]:
-        return tuple(_step(call["name"], json.loads(call["arguments"])) for call in answer.tool_calls)
-
-
-def _step(name: str, arguments: Any) -> Step:
-    return Step(name=name, arguments=arguments, text="")
+        return tuple(
+            Step(name=call["name"], arguments=json.loads(call["arguments"]), text="")
+            for call in answer.tool_calls
+        )
 
 
 class Rollout:
     """One episode of training; an agent loop's `Environment`."""
 
-    def __init__(self, row: LiveRow, worlds: Worlds) -> None:
+    def __init__(self, row: LiveRow, worlds: Worlds = _WORLDS) -> None:
         self._row = row
         self._world = _World(row, _SETTINGS, max_steps=sys.maxsize)
         self._dialogue = Dialogue(self._world, _SETTINGS)
@@ -110,7 +109,8 @@ class Rollout:
 
         Calls that come after the user's last turn are carried out as well.
         """
-        doing: CarryingOut | None = carried_out([_step(*call) for call in calls], None)
+        given = [Step(name=name, arguments=arguments, text="") for name, arguments in calls]
+        doing: CarryingOut | None = carried_out(given, None)
         if self._dialogue.ended is None:
             native = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls]
             self._dialogue.reply(msgspec.structs.replace(self._dialogue.base(), tool_calls=native))
@@ -132,8 +132,8 @@ class Rollout:
         """Compares the world with gold's; the world is given back."""
         end = await self._stage.snapshot()
         await self._stage.close()
-        start = await Stage(self._row, _PLAIN, find(self._row.world)).snapshot()
-        gold = (await gold_of(self._row, _PLAIN)).turns[-1]
+        start = await Stage(self._row, _WORLDS, find(self._row.world)).snapshot()
+        gold = (await gold_of(self._row, _WORLDS)).turns[-1]
         steps = [step for made in self._steps for step in made]
         return Outcome(
             reached=same(end, gold) is True,
@@ -169,7 +169,7 @@ def _as_json(text: str) -> str:
 async def play_gold(row: LiveRow) -> tuple[list[str], Outcome]:
     """The texts of a model that makes gold's calls, and what they come to; the row's fault is left out."""
     plain = msgspec.structs.replace(row, fault=None, label=None)
-    rollout = Rollout(plain, Worlds())
+    rollout = Rollout(plain)
     texts = []
     for turn in row.golden_calls:
         for call in turn:

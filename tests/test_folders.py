@@ -183,7 +183,8 @@ failures run, release build,
 publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build live --sources, build toolrl-dr --tokenizer,
 audit --benchmark, audit --sources, audit --rlla,
-train check --model-dir, data amend --answers, data amend --sources, build --errata,
+train check --model-dir, train check --recipe-file,
+data amend --answers, data amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
 gate run, lint files, proxy --plan, proxy --mcp-servers, proxy explain plan,
@@ -647,7 +648,8 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         f"{io}parquet.py": {"rename"},  # shards, in a new folder
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
-        "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
+        "train_recipes/trl/smoke.py": {"rmtree"},  # its own folder, with --fresh
+        "train_recipes/trl/toy.py": {"rename"},  # a model that is all there, into place
         "scripts/draw_mutants.py": {"rename"},  # a new session of its own
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

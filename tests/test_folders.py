@@ -648,8 +648,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         f"{io}parquet.py": {"rename"},  # shards, in a new folder
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
-        "train_recipes/trl/smoke.py": {"rmtree"},  # its own folder, with --fresh
-        "train_recipes/trl/toy.py": {"rename"},  # a model that is all there, into place
+        "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/draw_mutants.py": {"rename"},  # a new session of its own
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

@@ -190,8 +190,11 @@ def _grpo_checks(config: Any, shards: Shards, model: Path) -> Iterator[Finding]:
     if problem is not None:
         yield Finding("noisy groups", "failed", problem)
     elif verl_noisy.share(config) < 1:
-        many = verl_noisy.share(config) * rollouts
-        yield Finding("noisy groups", "ok", f"{many:g} of {rollouts} rollouts in the mean meet the error")
+        yield Finding(
+            "noisy groups",
+            "ok",
+            f"{verl_noisy.share(config) * rollouts:g} of {rollouts} rollouts in the mean meet the error",
+        )
     engine = config.actor_rollout_ref.rollout.name
     if find_spec(engine) is None:
         yield Finding("rollout engine", "note", f"{engine} is not installed here; the GPU machine needs it")

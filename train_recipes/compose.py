@@ -62,10 +62,12 @@ def write(recipe: Recipe, shards: Shards, model: str, folder: Path) -> None:
         arguments = {f"{rollout}_attempts": most for rollout, most in recipe.attempts.items()}
         (folder / AGENT_LOOP).write_text(json.dumps([loop | arguments], indent=1) + "\n")
         agent = {"default_agent_loop": loop["name"], "agent_loop_config_path": str(folder / AGENT_LOOP)}
-        values = merged(values, {"actor_rollout_ref": {"rollout": {"agent": agent}}})
-        values = merged(values, {"data": {"noisy": recipe.noisy}})
-    values["hydra"] = {"searchpath": ["pkg://verl.trainer.config"]}
-    values["defaults"] = [BASES[recipe.name], "_self_"]
+        rollout = {"data": {"noisy": recipe.noisy}, "actor_rollout_ref": {"rollout": {"agent": agent}}}
+        values = merged(values, rollout)
+    values |= {
+        "hydra": {"searchpath": ["pkg://verl.trainer.config"]},
+        "defaults": [BASES[recipe.name], "_self_"],
+    }
     (folder / f"{recipe.name}.yaml").write_text(json.dumps(values, indent=1) + "\n")  # JSON is YAML
 
 

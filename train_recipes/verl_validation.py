@@ -54,12 +54,13 @@ def install(trainer: Any) -> None:
         self: Any, sources: Any, uids: Sequence[str], infos: Mapping[str, Any], turns: Any, **more: Any
     ) -> dict[str, float]:
         found: dict[str, float] = update(self, sources, uids, infos, turns, **more)
-        folder = Path(self.config.trainer.default_local_dir)
         answers = [
             validation.scored(self._rbtc_rows[uid], reward)
             for uid, reward in zip(uids, infos["reward"], strict=True)
         ]
-        return found | validation.compared(answers, folder, self.global_steps)
+        return found | validation.compared(
+            answers, Path(self.config.trainer.default_local_dir), self.global_steps
+        )
 
     trainer._rbtc_rows = {}
     trainer._validate = _validate

@@ -99,7 +99,6 @@ def smoke(
 
     Example: python -m robustbench_tc.train_recipes.trl.smoke --out out/train-toy
     """
-    mark = out / "train-toy.json"
     if fresh and out.exists():
         if not (out / "rows/train.parquet").is_file():
             raise UserError(f"{out} is not a smoke test's folder and is kept: choose another --out")
@@ -118,10 +117,10 @@ def smoke(
         "bars": [{**bar._asdict(), "change": value, "holds": bar.holds(value)} for bar, value in changes],
         "curves": curves,
     }
-    mark.write_text(json.dumps(found, indent=1) + "\n")
+    (out / "train-toy.json").write_text(json.dumps(found, indent=1) + "\n")
     for bar, value in changes:
         typer.echo(bar.said(value))
-    typer.echo(f"curves: {mark}")
+    typer.echo(f"curves: {out / 'train-toy.json'}")
     if not all(bar.holds(value) for bar, value in changes):
         raise typer.Exit(1)
 
@@ -136,7 +135,9 @@ def _prepared(out: Path, seed: int) -> Path:
         _ended([sys.executable, "-m", "robustbench_tc", *build], "the build", print)
     if not (base / "config.json").is_file():
         typer.echo(f"fine-tuning a random model on {toy.SFT_ROWS} rows", err=True)
-        toy.make_model(str(training), base, seed=seed)
+        half = base.with_name(f"{base.name}-part")
+        toy.make_model(str(training), half, seed=seed)
+        half.rename(base)
     return base
 
 

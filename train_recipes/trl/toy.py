@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from robustbench_tc.errors import need_extra
+
 from .. import sft
 from ..recipe import read
 from ..rows import choose
 
 SFT_ROWS, EPOCHS, LEARNING_RATE = 16, 40, 2e-3
-POSITIONS = 2_048
-"""Tokens of prompt and answer together."""
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -113,36 +113,58 @@ def tokenizer_of(rows: list[dict[str, Any]], folder: Path) -> Any:
 
 
 def make_model(training: str, folder: Path, *, seed: int = 0, epochs: float = EPOCHS) -> None:
-    """Teaches a random model the first 16 rows of the dataset's config `full`; it is in `folder` once it is
-    taught."""
-    import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    """Teaches a random model the first 16 rows of the dataset's config `full`; saves it in `folder`.
 
+    Not by the recipe `sft`, which reads a model's folder: of a Qwen2 transformers reads the tokenizer with
+    another splitting of words than it was made with.
+    """
+    try:
+        import torch
+        from datasets import Dataset
+        from transformers import PrinterCallback, Qwen2Config, Qwen2ForCausalLM
+        from trl import SFTConfig, SFTTrainer
+    except ImportError:
+        raise need_extra("trl", "trl") from None
     rows = sft.pairs(choose(training, read("sft", ["data=dr-full"])[0], SFT_ROWS).train)
-    untaught, run = (folder.with_name(f"{folder.name}-{part}") for part in ("untaught", "run"))
-    words = tokenizer_of(rows, untaught)
+    words = tokenizer_of(rows, folder)
     torch.set_num_threads(1)  # a second one gains nothing here, and sums would depend on it
     torch.manual_seed(seed)
-    config = Qwen2Config(
-        vocab_size=len(words),
-        hidden_size=128,
-        intermediate_size=384,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=POSITIONS,
-        tie_word_embeddings=True,
-        eos_token_id=words.eos_token_id,
-        pad_token_id=words.pad_token_id,
+    model = Qwen2ForCausalLM(
+        Qwen2Config(
+            vocab_size=len(words),
+            hidden_size=128,
+            intermediate_size=384,
+            num_hidden_layers=4,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=2_048,
+            tie_word_embeddings=True,
+            eos_token_id=words.eos_token_id,
+            pad_token_id=words.pad_token_id,
+        )
     )
-    Qwen2ForCausalLM(config).save_pretrained(untaught)
-    settings = [
-        "data=dr-full",
-        "max_length=null",
-        f"num_train_epochs={epochs}",
-        f"learning_rate={LEARNING_RATE}",
-    ]
-    settings += ["lr_scheduler_type=constant", "warmup_steps=0", "gradient_accumulation_steps=1"]
-    settings += ["save_strategy=no", "eval_strategy=no", "logging_steps=20"]
-    sft.sft(str(untaught), run, training, settings, rows=SFT_ROWS, seed=seed, cpu=True)
-    (run / "model").rename(folder)
+    trainer = SFTTrainer(
+        model,
+        SFTConfig(
+            output_dir=str(folder / "sft"),
+            num_train_epochs=epochs,
+            per_device_train_batch_size=4,
+            learning_rate=LEARNING_RATE,
+            lr_scheduler_type="constant",
+            completion_only_loss=True,
+            max_length=None,  # TRL would cut a long prompt, and with it the answer, at 1,024 tokens
+            use_cpu=True,
+            bf16=False,
+            gradient_checkpointing=False,
+            report_to="none",
+            save_strategy="no",
+            logging_steps=20,
+            seed=seed,
+            disable_tqdm=True,
+        ),
+        train_dataset=Dataset.from_list(rows),
+        processing_class=words,
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    trainer.save_model(str(folder))

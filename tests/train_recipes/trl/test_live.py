@@ -11,6 +11,7 @@ pytest.importorskip("trl", reason="needs TRL: make test-trl")
 from robustbench_tc.api.building import build_live
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.inputs import load_live
+from robustbench_tc.train_recipes import grpo
 from robustbench_tc.train_recipes.trl import live
 from tests.conftest import ROOT
 from tests.eval.adapters import episodes, trained
@@ -160,6 +161,19 @@ def test_the_code_of_the_page(dataset: Path, tmp_path: Path, monkeypatch: pytest
     exec(code, made)
     state = made["trainer"].state
     assert state.global_step == 1 and any("reached" in line for line in state.log_history)
+
+
+def test_the_recipe_plays_live_rows(dataset: Path, tmp_path: Path) -> None:
+    words = tokenizer(dataset)
+    model(words).save_pretrained(tmp_path / "model")
+    words.save_pretrained(tmp_path / "model")
+    few = ["max_steps=1", "max_completion_length=8", "num_generations=2", "per_device_train_batch_size=2"]
+    few += ["gradient_accumulation_steps=1", "steps_per_generation=1", "eval_strategy=no"]
+    out = tmp_path / "run"
+    grpo.grpo(str(tmp_path / "model"), out, str(dataset), ["data=live", *few], rows=4, cpu=True)
+    (line,) = map(json.loads, (out / "curve.jsonl").open())
+    assert line["step"] == 1 and 0 <= line["reached"] <= 1 and -3 <= line["score"] <= 4
+    assert (out / "model" / "model.safetensors").is_file()
 
 
 def test_tools_have_the_schemas_of_the_world(dataset: Path) -> None:

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import shutil
 import struct
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -207,8 +209,9 @@ class Xet:
     """A folder that the real `hf_xet` uploads into and downloads from, by its address `local://…`."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="hub-xet-")
-        self.address = f"local://{self._folder.name}"
+        self._folder = Path(tempfile.mkdtemp(prefix="hub-xet-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self.address = f"local://{self._folder}"
 
     def token(self) -> Json:
         return {"accessToken": "a-xet-token", "exp": int(time.time()) + 3600, "casUrl": self.address}
@@ -230,7 +233,7 @@ class Xet:
 
     def _files(self) -> Iterator[tuple[str, str, int]]:
         """sha256, Xet hash and size of every file that was uploaded, read from the store's shards."""
-        for shard in Path(self._folder.name).glob("xet/xorbs/shards/*.mdb"):
+        for shard in self._folder.glob("xet/xorbs/shards/*.mdb"):
             data, at = shard.read_bytes(), 48  # after the shard's header
             while (name := data[at : at + 32]) != b"\xff" * 32:
                 flags, segments = struct.unpack_from("<II", data, at + 32)

@@ -167,8 +167,13 @@ def submit(
     done = Submitted(entry=entry, files=files, dry=dry_run)
     if dry_run:
         return done
-    if any(_same(entry.run, other) for other in repository.runs(there.files())):
-        return replace(done, again=True)
+    for earlier, names in repository.runs(there.files()).items():
+        if _same(entry.run, earlier):
+            if isinstance(there, Folder):  # a submission that was killed here has left a part of them
+                named = {path.rpartition("/")[2]: data for path, data in files.items()}
+                lacking = {name: data for name, data in named.items() if name not in names}
+                there.commit({f"{run_path(earlier)}/{name}": data for name, data in lacking.items()}, title)
+            return replace(done, again=True)
     if isinstance(there, Folder):
         there.commit(files, title)
         return done

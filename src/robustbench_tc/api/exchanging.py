@@ -151,9 +151,9 @@ def export_hub(
 
     Raises UserError for a live run, and unless it may be partial for one that lacks answers or rows.
     """
-    from ..eval.leaderboard.eval_results import Source, export as write
+    from ..eval.leaderboard.eval_results import Source, export as exported
 
-    return write(
+    return exported(
         Path(run),
         Path(out),
         dataset=dataset,

@@ -13,6 +13,7 @@ import pytest
 from robustbench_tc.eval.leaderboard import entry, space
 
 from ...conftest import Done
+from ...trees import tree
 from .conftest import RunOf
 
 Rbtc = Callable[..., Done]
@@ -39,9 +40,13 @@ def test_a_run_goes_from_a_folder_to_a_page(
     assert not (results / "runs").exists()
 
     told = json.loads(rbtc(*send, "--json").out)
+    name = told["entry"]["run"]
+    whole = tree(results)
+    for left in ("run.json", "submission.yaml"):  # as a submission leaves it that is killed
+        (results / "runs" / name / left).unlink()
     again = json.loads(rbtc(*send, "--json").out)
     assert (told["again"], again["again"]) == (False, True)
-    name = told["entry"]["run"]
+    assert tree(results) == whole
     assert {f"runs/{name}/{one}" for one in ("run.json", "predictions.parquet", "submission.yaml")} == {
         *told["files"]
     }

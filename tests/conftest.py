@@ -115,6 +115,18 @@ SLOW = (
     "eval/test_first_replies.py",
     "test_clean.py",
     "proxy/test_command.py",
+    "replies/test_wordings.py",
+    "replies/test_replies.py",
+    "train_recipes/test_retry_live_rollout.py",
+    "builders/sources/test_answerable.py",
+    "builders/test_mixed.py",
+    "eval/leaderboard/test_leaderboard_cli.py",
+    "eval/leaderboard/test_site.py",
+    "builders/test_toolrl_dr.py",
+    "eval/adapters/test_inspect_logs.py",
+    "eval/leaderboard/test_hostile_pulls.py",
+    "builders/own/test_as_cases.py",
+    "eval/test_intervals.py",
 )
 """Files that `make test` leaves out: mostly whole commands one after the other.
 

@@ -162,6 +162,7 @@ async def ask(client: Client, model: str, long: int | None = None) -> list[Findi
 async def first(speaker: "ModelSpeaker", model: str, mode: str) -> tuple[Finding, ...]:
     """What `rbtc eval` asks before its first row; in prompt mode nothing about tools.
 
+    A question whose retries are used up is the last: each other one would wait as long.
     Raises UserError where nobody answers.
     """
     found: list[Finding] = []
@@ -170,6 +171,8 @@ async def first(speaker: "ModelSpeaker", model: str, mode: str) -> tuple[Finding
         tools = None if request.tools is None else [*request.tools]
         got = await _got(speaker.ask(wire.Ask([*request.messages], tools), 0))
         found += QUESTIONS[name].findings(model, got)
+        if isinstance(got, LLMError) and got.retryable:
+            break
     return tuple(found)
 
 

@@ -171,8 +171,10 @@ def submit(
         if _same(entry.run, earlier):
             if isinstance(there, Folder):  # a submission that was killed here has left a part of them
                 named = {path.rpartition("/")[2]: data for path, data in files.items()}
-                lacking = {name: data for name, data in named.items() if name not in names}
-                there.commit({f"{run_path(earlier)}/{name}": data for name, data in lacking.items()}, title)
+                lacking = {
+                    f"{run_path(earlier)}/{name}": data for name, data in named.items() if name not in names
+                }
+                there.commit(lacking, title)
             return replace(done, again=True)
     if isinstance(there, Folder):
         there.commit(files, title)

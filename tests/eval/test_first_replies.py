@@ -21,7 +21,7 @@ from tests import agent_server
 
 from ..builders.perturb import cases
 from ..conftest import ROOT, Rbtc
-from ..loopback import Fault, LoopbackServer, error_body, reply
+from ..loopback import SERVER_ERROR, Fault, LoopbackServer, error_body, reply
 from . import small
 from .test_delivered import LOSSY, RECOVERABLE
 
@@ -36,6 +36,7 @@ MINE = "runs/mine"
 """Where the README's first command leaves its run."""
 
 CHAT = "I would look that up in a calendar."
+REFUSED = Fault(400, error_body("only rows are answered here"))
 
 
 def first_command(url: str) -> list[str]:
@@ -62,7 +63,7 @@ def without_a_parser(rows: tuple[Sample, ...]) -> Iterator[LoopbackServer]:
     def answered(body: dict[str, Any]) -> Any:
         found = index.find(body["messages"], body.get("tools"))
         if found is None:  # a request of the probe
-            return Fault(400, error_body("only rows are answered here"))
+            return REFUSED
         whole = agent_server.reply("oracle", found, body["model"])
         message = whole["choices"][0]["message"]
         for call in message.pop("tool_calls", ()):
@@ -113,6 +114,21 @@ def test_calls_in_the_text_do_not_stop_a_run_and_are_warned_of(
     assert set(native(MINE)) == {0}
     (line,) = (line for line in warnings(MINE) if "native" in line)
     assert re.fullmatch(r"0 of \d+ calls came as native calls: the server has no parser for them", line)
+
+
+@pytest.mark.parametrize(("refusal", "asked"), [(SERVER_ERROR, 1), (REFUSED, len(probe.FIRST))])
+def test_a_server_that_fails_is_asked_one_question_before_the_rows(
+    rbtc: Rbtc, dataset: tuple[Sample, ...], refusal: Fault, asked: int
+) -> None:
+    """Each would be tried for as long as a row is."""
+    questions = [one.messages for one in probe.QUESTIONS.values()]
+
+    def answered(body: dict[str, Any]) -> Any:
+        return refusal if body["messages"] in questions else CHAT
+
+    with LoopbackServer(answered) as server:
+        assert rbtc(*first_command(server.url), "--max-retries", 0, "--samples", 1).code == 0
+    assert sum(body["messages"] in questions for body in server.bodies) == asked
 
 
 def test_a_run_that_holds_a_call_is_not_stopped(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:

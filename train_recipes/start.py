@@ -32,7 +32,7 @@ Words = Annotated[
 ]
 On = Annotated[Literal["trl", "verl"], typer.Option(help="The trainer: TRL anywhere, verl on GPUs.")]
 File = Annotated[
-    Path | None, typer.Option("--recipe", help="A recipe of your own; default: the one that ships.")
+    Path | None, typer.Option("--recipe-file", help="A recipe of your own; default: the one that ships.")
 ]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only so many train rows.")]
 Seed = Annotated[int, typer.Option(min=0, help="Draws the rows of alpha, and is TRL's seed.")]

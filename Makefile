@@ -40,7 +40,7 @@ PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 test-newest bench replies reread forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
-	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve real-model env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
+	env-train test-train env-trl test-trl train-toy train-real check-gpu env-serve test-serve real-model env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks test-doors env-peers docs test-docs notebook
 .PRECIOUS: .venv-%/.done
 
@@ -108,6 +108,10 @@ test-trl: env-trl  ## the tests that need TRL, with a short smoke test
 train-toy: env-trl  ## the TRL recipe's smoke test: a small model learns from the reward, and not from a permuted one
 	.venv-trl/bin/python -m robustbench_tc.train_recipes.trl.smoke --out out/train-toy --fresh
 	.venv-trl/bin/python scripts/toy_curves.py out/train-toy/train-toy.json out/train-toy/train-toy.svg
+
+train-real: env-trl  ## what training on perturbed rows does to a small real model: make train-real MODEL=DIR [SEEDS=N] [BUDGET=MIN] (docs/training.md)
+	.venv-trl/bin/python -m benchmarks.train_real $(MODEL) --out $(or $(OUT),out/train-real) \
+	  --seeds $(or $(SEEDS),1) --budget $(or $(BUDGET),90)
 
 env-inspect: .venv-inspect/.done  ## .venv-inspect: inspect_ai
 test-inspect: env env-inspect  ## the benchmark as a task of inspect_ai: the same verdicts, and its logs as runs

@@ -111,9 +111,8 @@ class ConfigWriter:
             for batch in file.iter_batches(parquet.BATCH_ROWS, use_threads=False):
                 here = times[at : at + batch.num_rows]
                 at += batch.num_rows
-                chosen = pa.Table.from_batches([batch]).take(
-                    [i for i, n in enumerate(here) for _ in range(n)]
-                )
+                taken = [i for i, n in enumerate(here) for _ in range(n)]
+                chosen = pa.Table.from_batches([batch]).take(pa.array(taken, pa.int64()))  # may be none
                 counts["train"] += chosen.num_rows
                 counts["perturbed"] += pc.sum(chosen[PERTURBED.name]).as_py() or 0
                 yield chosen.drop_columns([PERTURBED.name])

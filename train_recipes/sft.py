@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from robustbench_tc import seeding
 from robustbench_tc.builders.training_rows import FineTuningRow
 from robustbench_tc.errors import UserError
 
@@ -29,12 +30,17 @@ def sft(
     lora: Lora = None,
     cpu: Cpu = False,
     gpus: Annotated[int, typer.Option(min=1, help="GPUs of this machine (verl).")] = 2,
+    permute_golds: Annotated[
+        bool, typer.Option("--permute-golds", help="The control: learn other rows' answers (TRL).")
+    ] = False,
 ) -> None:
     """Fine-tune a model on the gold answers.
 
     Example: python -m robustbench_tc.train_recipes.sft toolrl-dr --model ./Qwen2.5-3B --out runs/sft
     """
     run = start.begin("sft", dataset, words or [], model, out, recipe, rows, seed)
+    if permute_golds and on == "verl":
+        raise UserError("--permute-golds is TRL's")
     if on == "verl":
         start.on_verl(run, ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={gpus}"])
     data = run.recipe.values["data"]
@@ -42,9 +48,13 @@ def sft(
     arguments = start.arguments(run, "SFTConfig", FIELDS, more, cpu=cpu)
     tokenizer, adapters = start.tokenizer_and_adapters(model, lora)
     train, held = pairs(run.rows.train), pairs(run.rows.validation)
+    if permute_golds:
+        golds = [row["completion"] for row in train]
+        seeding.rng(seed, "permuted golds").shuffle(golds)
+        train = [{**row, "completion": gold} for row, gold in zip(train, golds, strict=True)]
     if arguments.max_length is not None and not arguments.packing:
         _check_lengths(train, tokenizer, arguments.max_length)
-    start.keep(run, {"lora": lora, "words": run.words})
+    start.keep(run, {"lora": lora, "permute_golds": permute_golds, "words": run.words})
 
     from datasets import Dataset
     from trl import SFTTrainer

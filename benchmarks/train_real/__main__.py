@@ -130,7 +130,7 @@ def _planned(out: Path, model: Path, seeds: int, budget: float) -> dict[str, Any
     """
     path, asked = out / "plan.json", {"model": model.name, "seeds": seeds, "budget": budget}
     if path.is_file():
-        plan = json.loads(path.read_text())
+        plan: dict[str, Any] = json.loads(path.read_text())
         if {key: plan[key] for key in asked} != asked:
             raise UserError(f"{out} holds a run of another model, seeds or budget: choose another --out")
         return plan
@@ -280,7 +280,7 @@ def _loaded(model: Path) -> tuple[Any, Any]:
 def _scored(model: Path, asked: dict[str, list[Question]], path: Path) -> dict[str, Any]:
     """What a model answers rightly under every condition, and how much it writes rightly."""
     if path.is_file():
-        return json.loads(path.read_text())
+        return dict(json.loads(path.read_text()))
     read, tokenizer = _loaded(model)
     read.eval()
     right = {}

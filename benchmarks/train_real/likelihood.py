@@ -9,7 +9,7 @@ from .rows import Question
 def prompt_ids(tokenizer: Any, asked: Question) -> list[int]:
     """Tokens up to where the model's answer begins."""
     text = tokenizer.apply_chat_template(asked.messages, add_generation_prompt=True, tokenize=False)
-    return tokenizer(text, add_special_tokens=False)["input_ids"]
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def likelihoods(model: Any, tokenizer: Any, asked: Question) -> list[float]:

@@ -47,7 +47,7 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def entry(self, number: int, tool: str, more: Mapping[str, str]) -> str:
         """A tool as ToolRL's system text lists it, with `more` parameters."""
         about, parameters, _ = self.tools[tool]
-        described = {name: self.values[name][0] for name in parameters} | more
+        described = {**{name: self.values[name][0] for name in parameters}, **more}
         declared = {name: {"description": text, "type": "str"} for name, text in described.items()}
         return f"{number}. Name: {tool}\nDescription: {about}\nParameters: {json.dumps(declared)}"
 

@@ -42,8 +42,8 @@ def test_the_first_answer_earns_the_most_and_no_other_does(
     for one in (*asked["clean"], *asked["dr-full"], *asked["retry"]):
         assert len(one.answers) == len(set(one.answers)) >= 3
         gold = one.thought + one.answers[0]
-        earned = [compute_score("rlla", f"<|im_start|>assistant\n{one.thought}{answer}<|im_end|>", gold)["score"]
-                  for answer in one.answers]  # fmt: skip
+        texts = [f"<|im_start|>assistant\n{one.thought}{answer}<|im_end|>" for answer in one.answers]
+        earned = [compute_score("rlla", text, gold)["score"] for text in texts]
         assert earned[0] == 4 and max(earned[1:]) < 4, (one, earned)
         (request,) = [turn["content"] for turn in one.messages if turn["role"] == "user"][:1]
         values = json.loads(one.answers[0].split("\n")[1])["parameters"].values()

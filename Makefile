@@ -39,7 +39,7 @@ WORKERS  := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 test-newest bench replies reread forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
+.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 test-newest bench replies forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
 	env-train test-train env-trl test-trl train-toy train-real check-gpu env-serve test-serve real-model env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks test-doors env-peers docs test-docs notebook
 .PRECIOUS: .venv-%/.done
@@ -218,9 +218,6 @@ env-peers:  ## .venv-peers: the checker that the benchmark of scoring compares w
 
 replies: env  ## the reader over every style of reply in every setting: make replies RELEASE=out/robustbench-tc
 	$(BIN)/python -m tests.replies $(or $(RELEASE),out/robustbench-tc)
-
-reread: env  ## replies that an earlier reader reads otherwise, by what changed: make reread OLD=COMMIT RUNS="runs/a"
-	$(BIN)/python -m benchmarks.reread $(OLD) $(or $(RELEASE),out/robustbench-tc) $(RUNS)
 
 forms: .venv-lm-eval/.done  ## what tells an added tool of `redundant` without the request: the table of docs/audits.md
 	.venv-lm-eval/bin/python -m benchmarks.forms $(or $(RELEASE),out/robustbench-tc)

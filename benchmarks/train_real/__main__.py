@@ -8,11 +8,13 @@ again: a run that was stopped goes on in its folder, in the sizes that it began 
 """
 
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -22,16 +24,14 @@ from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.train_recipes import recipe, start
 
 from . import likelihood, result, rows
-from .rows import Question
 
 ROWS, QUESTIONS = 480, 72
 """Training rows of an arm and held-out requests, at most; a smaller budget has the same share of both."""
 
+QUESTIONS_FILE = "questions.json"
+
 LEAST = 0.3
 """The least share of these that is worth a run."""
-
-WRITTEN = 20
-"""Clean questions that each model also answers in writing."""
 
 TYPES = {
     "action": "action",
@@ -59,8 +59,13 @@ GRPO = {"max_completion_length": 96, "per_device_train_batch_size": 32, "gradien
 """Fields of TRL's `GRPOConfig`, where GRPO follows."""
 
 
+AT_ONCE = 2
+"""Models that are trained or asked at once, each on one thread of the CPU: on a busy machine two threads of
+one model wait for each other."""
+
+
 class Cost(NamedTuple):
-    """Seconds, measured."""
+    """Seconds on one thread, measured."""
 
     row: float
     """A training row."""
@@ -70,10 +75,12 @@ class Cost(NamedTuple):
 
     def minutes(self, seeds: int, share: float) -> float:
         """Of a whole run with a share of the rows and questions."""
-        models = seeds * len(ARMS) + 1
-        training = seeds * len(ARMS) * ROWS * self.row
-        asking = models * QUESTIONS * len(result.CONDITIONS) * self.question
-        return (share * (training + asking) + models * (WRITTEN * self.written + 30)) / 60
+        trained, asked = (
+            math.ceil(models / AT_ONCE) for models in (seeds * len(ARMS), seeds * len(ARMS) + 1)
+        )
+        training, asking = ROWS * self.row, QUESTIONS * len(result.CONDITIONS) * self.question
+        fixed = asked * (likelihood.WRITTEN * self.written + 30)
+        return (share * (trained * training + asked * asking) + fixed) / 60
 
 
 def train_real(
@@ -100,20 +107,29 @@ def train_real(
     steps = grpo_steps if grpo_steps is not None else 100 * on_gpu
     plan = _planned(out, model, seeds, budget)
     typer.echo(result.power(plan["questions"], seeds), err=True)
-    asked = _questions(out, plan["questions"])
-    found: dict[str, Any] = {**plan, "written_of": WRITTEN, "settings": SETTINGS, "grpo_steps": steps}
-    found["base"] = _scored(model, asked, out / "base.json")
-    found["seeds"] = []
+    _ask(out, plan["questions"])
     for seed in range(seeds):
+        _train_rows(out / f"seed-{seed}", plan["rows"], seed)
+
+    def arm(seed: int, name: str) -> dict[str, Any]:
         folder = out / f"seed-{seed}"
-        _train_rows(folder, plan["rows"], seed)
-        arms = {}
-        for arm in ARMS:
-            trained = _trained(model, folder, arm, seed, on_gpu=on_gpu, grpo_steps=steps)
-            arms[arm] = _scored(trained, asked, folder / f"{arm}.json")
-            for checkpoint in folder.glob(f"{arm}*/checkpoint-*"):  # gigabytes that nothing reads any more
-                shutil.rmtree(checkpoint)
-        found["seeds"].append(arms)
+        trained = _trained(model, folder, name, seed, on_gpu=on_gpu, grpo_steps=steps)
+        scored = _scored(trained, out, folder / f"{name}.json")
+        for checkpoint in folder.glob(f"{name}*/checkpoint-*"):  # gigabytes that nothing reads any more
+            shutil.rmtree(checkpoint)
+        return scored
+
+    with ThreadPoolExecutor(1 if on_gpu else AT_ONCE) as pool:
+        waited = [{name: pool.submit(arm, seed, name) for name in ARMS} for seed in range(seeds)]
+        base = pool.submit(_scored, model, out, out / "base.json")
+        found: dict[str, Any] = {
+            **plan,
+            "written_of": likelihood.WRITTEN,
+            "settings": SETTINGS,
+            "grpo_steps": steps,
+        }
+        found["base"] = base.result()
+        found["seeds"] = [{name: one.result() for name, one in arms.items()} for arms in waited]
     (out / "train-real.json").write_text(json.dumps(found) + "\n")
     (out / "train-real.svg").write_text(result.figure(found))
     typer.echo("\n".join(result.lines(found)))
@@ -164,7 +180,8 @@ def _timed(folder: Path, model: Path) -> Cost:
     rows.write(folder / "rows", own, 12, seed=0)
     _built(folder / "rows", folder / "train", "reward", seed=0)
     asked = rows.questions(folder / "train", own, "dr-full")
-    read, tokenizer = _loaded(model)
+    torch.set_num_threads(1)
+    read, tokenizer = likelihood.loaded(model)
     optimizer = torch.optim.AdamW(read.parameters(), lr=0.0)
     began = time.perf_counter()
     for batch in (asked[:4], asked[4:8], asked[8:12]):
@@ -184,8 +201,8 @@ def _timed(folder: Path, model: Path) -> Cost:
     return Cost((trained - began) / 12, (answered - trained) / len(asked), (wrote - answered) / 2)
 
 
-def _questions(out: Path, many: int) -> dict[str, list[Question]]:
-    """The held-out requests under every condition."""
+def _ask(out: Path, many: int) -> None:
+    """The held-out requests under every condition, as `questions.json`."""
     _, held = rows.registries()
     found = {}
     for condition, types in TYPES.items():
@@ -198,7 +215,7 @@ def _questions(out: Path, many: int) -> dict[str, list[Question]]:
         found[condition] = rows.questions(build, held, "dr-full")
     found["clean"] = rows.questions(out / "held-action", held, "clean")
     found["transition"] = rows.questions(out / "held-action", held, "retry")
-    return found
+    (out / QUESTIONS_FILE).write_text(json.dumps({one: found[one] for one in result.CONDITIONS}) + "\n")
 
 
 def _train_rows(folder: Path, many: int, seed: int) -> None:
@@ -255,7 +272,7 @@ def _recipe(name: str, words: list[str], out: Path, what: str) -> None:
 
 def _ended(words: list[str], what: str, *, quiet: bool = False) -> None:
     """Runs a program to its end. Raises UserError with its last line where it fails."""
-    env = os.environ | {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    env = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
     last = ""
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
@@ -268,32 +285,19 @@ def _ended(words: list[str], what: str, *, quiet: bool = False) -> None:
         raise UserError(f"{what} ended with status {process.returncode}: {last[:300]}")
 
 
-def _loaded(model: Path) -> tuple[Any, Any]:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    read = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32).to(device)
-    return read, AutoTokenizer.from_pretrained(model)
-
-
-def _scored(model: Path, asked: dict[str, list[Question]], path: Path) -> dict[str, Any]:
+def _scored(model: Path, out: Path, path: Path) -> dict[str, Any]:
     """What a model answers rightly under every condition, and how much it writes rightly."""
-    if path.is_file():
-        return dict(json.loads(path.read_text()))
-    read, tokenizer = _loaded(model)
-    read.eval()
-    right = {}
-    for condition in result.CONDITIONS:
-        here = asked[condition]
-        right[condition] = {one.clean_id: likelihood.is_right(read, tokenizer, one) for one in here}
-        typer.echo(f"{path.stem}, {condition}: {sum(right[condition].values())} of {len(here)}", err=True)
-    written = likelihood.writes_right(read, tokenizer, asked["clean"][:WRITTEN])
-    found = {"right": right, "written": written}
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(found) + "\n")
-    part.replace(path)
-    return found
+    if not path.is_file():
+        words = [
+            sys.executable,
+            "-m",
+            "benchmarks.train_real.likelihood",
+            str(model),
+            str(out / QUESTIONS_FILE),
+        ]
+        _ended([*words, str(path)], str(path), quiet=True)
+        typer.echo(f"{path}: asked", err=True)
+    return dict(json.loads(path.read_text()))
 
 
 if __name__ == "__main__":

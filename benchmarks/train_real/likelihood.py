@@ -1,9 +1,28 @@
-"""Which of a question's answers a model finds likeliest, and what it writes of its own accord."""
+"""Which of a question's answers a model finds likeliest, and what it writes of its own accord.
 
+python -m benchmarks.train_real.likelihood MODEL questions.json SCORES.json
+"""
+
+import json
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from .rows import Question
+
+WRITTEN = 20
+"""Clean questions that each model also answers in writing."""
+
+
+def loaded(model: Path) -> tuple[Any, Any]:
+    """A model and its tokenizer, on the GPU where there is one."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    read = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32).to(device)
+    return read.eval(), AutoTokenizer.from_pretrained(model)
 
 
 def prompt_ids(tokenizer: Any, asked: Question) -> list[int]:
@@ -53,3 +72,24 @@ def writes_right(model: Any, tokenizer: Any, asked: Sequence[Question]) -> int:
         )  # fmt: skip
         count += tokenizer.decode(made[0, ids.shape[1] :], skip_special_tokens=True).strip() == gold
     return count
+
+
+def scores(model: Path, questions: Path) -> dict[str, Any]:
+    """Condition → clean id → whether it was answered rightly; and how many were written rightly."""
+    asked = {
+        condition: [Question(*one) for one in here]
+        for condition, here in json.loads(questions.read_text()).items()
+    }
+    read, tokenizer = loaded(model)
+    right = {
+        condition: {one.clean_id: is_right(read, tokenizer, one) for one in here}
+        for condition, here in asked.items()
+    }
+    return {"right": right, "written": writes_right(read, tokenizer, asked["clean"][:WRITTEN])}
+
+
+if __name__ == "__main__":
+    model, questions, out = map(Path, sys.argv[1:])
+    part = out.with_suffix(".part")
+    part.write_text(json.dumps(scores(model, questions)) + "\n")
+    part.replace(out)

@@ -14,7 +14,7 @@ from robustbench_tc.errors import UserError
 
 from .test_trl import folder as folder
 
-SMALL = {"ROWS": 12, "QUESTIONS": 6, "WRITTEN": 1, "GRPO": {**command.GRPO, "num_generations": 2}}
+SMALL = {"ROWS": 12, "QUESTIONS": 6, "GRPO": {**command.GRPO, "num_generations": 2}}
 
 
 def test_a_whole_run_and_one_that_goes_on(

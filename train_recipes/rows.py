@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import pyarrow.parquet as pq
 
 from robustbench_tc import schema, seeding
 from robustbench_tc.builders.toolrl_dr import conversation
-from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
+from robustbench_tc.builders.training_rows import TRAINING_SOURCE, FineTuningRow, TrainingRow
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.io import folders, parquet
@@ -24,6 +23,7 @@ from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import DATASET, LiveRow, LiveTool, Message, dumps
 from robustbench_tc.worlds.find import BFCL
 
+from . import validation
 from .recipe import SEVERAL_TURNS, Recipe
 from .reward import LIVE, RETRY, SINGLE
 
@@ -59,11 +59,14 @@ def choose(dataset: str, recipe: Recipe, limit: int | None = None, seed: int = 0
     there, held = _live(dataset) if recipe.data == "live" else _built(dataset, recipe)
     train, left_out = there, {}
     if recipe.hold_out is not None:
+        sources, components = ({parts(row)[place] for row in there} for place in (0, 1))
+        if recipe.hold_out not in sources | components:
+            raise UserError(
+                f"hold_out={recipe.hold_out}: no train row is of it; what can be held out are the sources "
+                f"({', '.join(sorted(sources))}) and the components ({', '.join(sorted(components))})"
+            )
         train = [row for row in there if recipe.hold_out not in parts(row)]
         left_out["held out"] = len(there) - len(train)
-        if not left_out["held out"]:
-            known = set().union(*map(parts, there))
-            raise unknown("source or component of the train rows (hold_out)", recipe.hold_out, known)
     if recipe.alpha is not None:
         kinds = [[row for row in train if _is_plain(row, recipe) is plain] for plain in (True, False)]
         sizes = shares(len(kinds[0]), len(kinds[1]), recipe.alpha, limit)
@@ -80,10 +83,10 @@ def choose(dataset: str, recipe: Recipe, limit: int | None = None, seed: int = 0
     return Rows(_finished(train, recipe), _finished(held, recipe), left_out)
 
 
-def parts(row: Row) -> set[str]:
-    """The source of a row, and the component that it is perturbed in."""
-    source = str(row.extra_info["clean_id"]).partition("_")[0]
-    return {source, str(row.extra_info.get("component") or "clean")}
+def parts(row: Row) -> tuple[str, str]:
+    """The source of a row (a world, or `rlla`: ToolRL's files do not say which of its own sources a row is
+    of), and what it is perturbed in, as validation names it."""
+    return str(row.extra_info.get("source") or TRAINING_SOURCE), validation.component(row.extra_info)
 
 
 def shares(plain: int, disturbed: int, alpha: float, rows: int | None = None) -> tuple[int, int]:
@@ -159,6 +162,8 @@ def locate(dataset: str, config: str) -> Shards:
         patterns.append(f"{other}/validation-*.parquet")
     folder = resolve_dataset(name, revision or None, patterns=patterns)
     known = sorted(path.parent.name for path in folder.glob("*/train-*.parquet"))
+    if not known:
+        raise UserError(f"{dataset} holds no training rows: it is not what `rbtc build toolrl-dr` makes")
     if config not in known:
         raise unknown(f"config of {dataset}", config, set(known))
     validation = parquet.shards(folder / config, "validation")
@@ -166,13 +171,7 @@ def locate(dataset: str, config: str) -> Shards:
         validation = [*validation, *parquet.shards(folder / other, "validation")]
     found = Shards(parquet.shards(folder / config, "train"), validation)
     for path in (*found.train, *found.validation):
-        try:
-            pq.read_metadata(path)
-        except (OSError, ValueError):
-            raise UserError(
-                f"{path} is not a whole Parquet file: make it again with `rbtc build toolrl-dr`, "
-                "or fetch it again"
-            ) from None
+        parquet.about(path)
     return found
 
 
@@ -249,6 +248,7 @@ def _training_row(row: LiveRow) -> TrainingRow:
         reward_model={"style": "rule", "ground_truth": "\n".join(lines)},
         extra_info={
             "clean_id": row.clean_id,
+            "source": row.world,
             "type_code": row.type_code,
             "split": split_of(row.clean_id),
             "live_row": dumps(schema.plain_row(row)),

@@ -45,8 +45,14 @@ class Scored(NamedTuple):
 
 def row(extra_info: Mapping[str, Any], ground_truth: str) -> Row:
     """A row by its columns; one that meets an error inside the rollout is of the component `retry`."""
-    component = extra_info.get("component") or (RETRY if extra_info.get("retry") else CLEAN)
-    return Row(str(extra_info["clean_id"]), str(component), best(ground_truth))
+    most = 4.0 if extra_info.get("live_row") else best(ground_truth)
+    return Row(str(extra_info["clean_id"]), component(extra_info), most)
+
+
+def component(extra_info: Mapping[str, Any]) -> str:
+    """What a row is perturbed in; of a task in a world its fault."""
+    fault = RETRY if extra_info.get("retry") else extra_info.get("type_code")
+    return str(extra_info.get("component") or fault or CLEAN)
 
 
 def best(ground_truth: str) -> float:

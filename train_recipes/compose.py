@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from .recipe import SEVERAL_TURNS, Recipe, merged
 from .rows import Shards
 
@@ -61,8 +59,7 @@ def write(recipe: Recipe, shards: Shards, model: str, folder: Path) -> None:
         values = merged(values, {"reward": {"custom_reward_function": reward}})
     if recipe.data in SEVERAL_TURNS:
         loop = {"name": "rollout_agent", "_target_": "robustbench_tc.train_recipes.agent_loop.RolloutLoop"}
-        attempts = msgspec.structs.asdict(recipe.attempts)
-        arguments = {f"{rollout}_attempts": most for rollout, most in attempts.items()}
+        arguments = {f"{rollout}_attempts": most for rollout, most in recipe.attempts.items()}
         (folder / AGENT_LOOP).write_text(json.dumps([loop | arguments], indent=1) + "\n")
         agent = {"default_agent_loop": loop["name"], "agent_loop_config_path": str(folder / AGENT_LOOP)}
         rollout = {"data": {"noisy": recipe.noisy}, "actor_rollout_ref": {"rollout": {"agent": agent}}}

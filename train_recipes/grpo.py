@@ -64,7 +64,7 @@ def grpo(
         raise UserError("data=retry has its errors inside the rollout, which TRL has not: --on verl")
     if run.recipe.data == "live" and shuffle_rewards:
         raise UserError("--shuffle-rewards is a control of rows that are answered once: not of data=live")
-    more = {**_batches(run.recipe.values), "max_tool_calling_iterations": run.recipe.attempts.live}
+    more = {**_batches(run.recipe.values), "max_tool_calling_iterations": run.recipe.attempts.get("live")}
     arguments = start.arguments(run, "GRPOConfig", FIELDS, more, cpu=cpu)
     tokenizer, adapters = start.tokenizer_and_adapters(model, lora)
     trainer = _trainer(run, arguments, tokenizer, adapters, shuffled=seed if shuffle_rewards else None)
@@ -128,10 +128,9 @@ def _curve(out: Path, answers: list[Scored]) -> Any:
             line |= {name.rpartition("/")[2]: logs[name] for name in LOGGED if name in logs}
             with (out / CURVE).open("a") as file:
                 file.write(json.dumps(line) + "\n")
-            best = line.get("at_maximum", line.get("reached", 0.0))
             typer.echo(
                 f"step {state.global_step} of {state.max_steps}: reward {line['score']:.2f}, "
-                f"at the maximum {best:.0%}",
+                f"at the maximum {line.get('at_maximum', line.get('reached', 0.0)):.0%}",
                 err=True,
             )
 

@@ -38,13 +38,6 @@ DATA = {
 """Recipe → the data that it trains on."""
 
 
-class Attempts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often the model may answer."""
-
-    retry: Size = 4
-    live: Size = 16
-
-
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A recipe's file, with what was changed on the command line."""
 
@@ -54,7 +47,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     shaping: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     hold_out: str | None = None
     noisy: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
-    attempts: Attempts = Attempts()
+    attempts: dict[Literal["retry", "live"], Size] = {}
     verl: dict[str, Any]
     verl_with: dict[str, dict[str, Any]] = {}
     trl: dict[str, Any]
@@ -85,7 +78,7 @@ def read(name: Name, words: Sequence[str] = (), file: Path | None = None) -> tup
         else:
             others.append(word)
     try:
-        recipe = msgspec.convert({**found, **switches, "name": name}, Recipe)
+        recipe = msgspec.convert(merged({**found, "name": name}, switches), Recipe)
     except (TypeError, ValueError) as error:
         raise UserError(f"{path}: {error}") from None
     _check(recipe)

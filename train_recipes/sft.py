@@ -48,12 +48,13 @@ def sft(
     arguments = start.arguments(run, "SFTConfig", FIELDS, more, cpu=cpu)
     tokenizer, adapters = start.tokenizer_and_adapters(model, lora)
     train, held = pairs(run.rows.train), pairs(run.rows.validation)
-    if arguments.max_length is not None:
-        _check_lengths(train, tokenizer, arguments.max_length)
+
     from datasets import Dataset
     from trl import SFTTrainer
 
     with start.refusals():
+        if arguments.max_length is not None:
+            _check_lengths(train, tokenizer, arguments.max_length)
         trainer = SFTTrainer(
             model,
             args=arguments,

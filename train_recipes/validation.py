@@ -77,9 +77,13 @@ def summary(answers: Iterable[Scored], baseline: Mapping[str, float] | None = No
         if one.component not in (CLEAN, RETRY):
             by_component[PERTURBED][one.clean_id].append(one)
     found: dict[str, float] = {}
-    clean = {name: _accuracy(group) for name, group in by_component.get(CLEAN, {}).items()}
+    right = {
+        component: {name: fmean([one.correct for one in group]) for name, group in groups.items()}
+        for component, groups in by_component.items()
+    }
+    clean = right.get(CLEAN, {})
     for component, groups in sorted(by_component.items()):
-        accuracy = {name: _accuracy(group) for name, group in groups.items()}
+        accuracy = right[component]
         found[f"val-core/{component}/accuracy"] = fmean(list(accuracy.values()))
         found[f"val-aux/{component}/reward"] = fmean(
             [fmean([one.reward for one in group]) for group in groups.values()]
@@ -100,13 +104,7 @@ def compared(answers: Sequence[Scored], folder: Path, step: int) -> dict[str, fl
 
     A run that was resumed goes on comparing with it; one that begins at step 0 writes its own."""
     path = folder / BASELINE
-    if step > 0 and path.is_file():
-        return summary(answers, json.loads(path.read_text())["metrics"])
-    first = summary(answers)
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"step": step, "metrics": first}, indent=1) + "\n")
-    return summary(answers, first)
-
-
-def _accuracy(answers: Sequence[Scored]) -> float:
-    return fmean([float(one.correct) for one in answers])
+    if step == 0 or not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"step": step, "metrics": summary(answers)}, indent=1) + "\n")
+    return summary(answers, json.loads(path.read_text())["metrics"])

@@ -259,7 +259,7 @@ def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(folder: Path) -> None:
 
 
 def test_packing_changes_neither_the_loss_nor_what_a_row_sees(folder: Path) -> None:
-    """Eight rows in one sequence, on the CPU without FlashAttention: each of them is by itself all the same."""
+    """Eight rows in one sequence, on the CPU without FlashAttention: each is by itself all the same."""
     losses, batches = [], []
     for name, more in (
         ("each", ["per_device_train_batch_size=8"]),
@@ -285,18 +285,21 @@ def test_packing_changes_neither_the_loss_nor_what_a_row_sees(folder: Path) -> N
         (["report_to=wandb"], "requires wandb"),
         (["assistant_only_loss=true"], "template"),
         (["output_dir=elsewhere"], "multiple values for keyword argument 'output_dir'"),
-        ([], "Unrecognized model"),
+        (["chat*"], "Unrecognized model"),
+        ([], "chat_template is not set"),
     ],
 )
 def test_what_trl_cannot_begin_with_is_one_line(
     folder: Path, tmp_path: Path, more: list[str], said: str
 ) -> None:
     model = folder / "base"
-    if not more:  # a tokenizer without weights
+    if "=" not in "".join(more):  # a tokenizer without weights, or even without a template
         model = tmp_path / "model"
         model.mkdir()
-        for path in (folder / "base").glob("tokenizer*"):
-            (model / path.name).write_bytes(path.read_bytes())
+        for name in ("tokenizer*", *more):
+            for path in (folder / "base").glob(name):
+                (model / path.name).write_bytes(path.read_bytes())
+        more = []
     given: Any = {"words": ["data=dr-full", *more], "rows": 4, "cpu": True}
     with pytest.raises(UserError, match=said) as caught:
         sft.sft(str(model), tmp_path / "run", str(folder / "toolrl-dr"), **given)

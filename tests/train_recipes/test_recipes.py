@@ -168,7 +168,7 @@ def test_a_value_that_a_recipe_of_ones_own_lacks_or_has_wrong_is_named(
     training_data: Path, tmp_path: Path
 ) -> None:
     shipped = {name: (FOLDER / f"{name}.yaml").read_text() for name in ("grpo", "sft")}
-    cases = (
+    cases: tuple[tuple[Any, str, str], ...] = (
         (sft.sft, shipped["grpo"], "verl.data.micro_batch_size_per_gpu is missing"),
         (sft.sft, shipped["sft"].replace("gpu: 4  ", "gpu: 0  "), "micro_batch_size_per_gpu .*>= 1"),
         (sft.sft, "data: paft\nverl: {data: 3}\ntrl: {}\n", "verl.data.train_batch_size is missing or wrong"),

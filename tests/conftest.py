@@ -117,6 +117,7 @@ SLOW = (
     "proxy/test_command.py",
     "replies/test_wordings.py",
     "replies/test_replies.py",
+    "train_recipes/test_gate.py",
     "train_recipes/test_retry_live_rollout.py",
     "builders/sources/test_answerable.py",
     "builders/test_mixed.py",

@@ -22,7 +22,7 @@ from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.shown import Table
 
-from . import recipe as recipes, rows, verl_noisy
+from . import recipe as recipes, rows, validation, verl_noisy
 from .compose import BASES, NotReady, compose, first_line
 from .recipe import Name, Recipe
 from .rows import Shards
@@ -268,12 +268,10 @@ async def score_golds(
     rows = datasets.load_dataset("parquet", data_files=files, split=f"train[:{count}]")
     scores = []
     for row in rows:
+        gold = row["reward_model"]["ground_truth"]
+        best = validation.row(row["extra_info"], gold).best
         if row["extra_info"].get("live_row"):
             gold, row = await in_world(row)
-            best = 4.0
-        else:
-            gold = row["reward_model"]["ground_truth"]
-            best = 4.0 if "<tool_call>" in gold else 1.0
         result = await manager.run_single(reward_batch(tokenizer, row, gold))
         scores.append((float(result["reward_score"]), best))
     return scores

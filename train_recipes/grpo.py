@@ -12,6 +12,7 @@ import typer
 from robustbench_tc.errors import UserError
 
 from . import start
+from .recipe import Size, value_at
 from .start import Cpu, Data, File, Limit, Lora, Model, On, Out, Run, Seed, Words
 from .trl import data, live
 from .validation import Scored, compared
@@ -58,30 +59,32 @@ def grpo(
     """
     run = start.begin("grpo", dataset, words or [], model, out, recipe, rows, seed)
     if on == "verl":
-        start.on_verl(run)
+        start.on_verl(run, {"--lora": lora, "--cpu": cpu, "--shuffle-rewards": shuffle_rewards})
     if run.recipe.data == "retry":
         raise UserError("data=retry has its errors inside the rollout, which TRL has not: --on verl")
     if run.recipe.data == "live" and shuffle_rewards:
         raise UserError("--shuffle-rewards is a control of rows that are answered once: not of data=live")
-    more = {**_batches(run.recipe.values), "max_tool_calling_iterations": run.recipe.attempts["live"]}
+    more = {**_batches(run.recipe.values), "max_tool_calling_iterations": run.recipe.attempts.get("live")}
     arguments = start.arguments(run, "GRPOConfig", FIELDS, more, cpu=cpu)
     tokenizer, adapters = start.tokenizer_and_adapters(model, lora)
+    trainer = _trainer(run, arguments, tokenizer, adapters, shuffled=seed if shuffle_rewards else None)
     start.keep(run, {"lora": lora, "shuffle_rewards": shuffle_rewards, "words": run.words})
-    _train(run, arguments, tokenizer, adapters, shuffled=seed if shuffle_rewards else None)
+    start.finish(trainer, out, tokenizer)
 
 
 def _batches(values: dict[str, Any]) -> dict[str, int]:
     """TRL counts answers where verl counts prompts."""
-    actor, answers = values["actor_rollout_ref"]["actor"], values["actor_rollout_ref"]["rollout"]["n"]
-    at_once = actor["ppo_micro_batch_size_per_gpu"]
-    return {
-        "gradient_accumulation_steps": actor["ppo_mini_batch_size"] * answers // at_once,
-        "steps_per_generation": values["data"]["train_batch_size"] * answers // at_once,
+    answers = value_at(values, FIELDS["num_generations"], Size)
+    at_once = value_at(values, FIELDS["per_device_train_batch_size"], Size)
+    prompts = {
+        "gradient_accumulation_steps": "actor_rollout_ref.actor.ppo_mini_batch_size",
+        "steps_per_generation": "data.train_batch_size",
     }
+    return {name: max(1, value_at(values, key, Size) * answers // at_once) for name, key in prompts.items()}
 
 
-def _train(run: Run, arguments: Any, tokenizer: Any, adapters: Any, shuffled: int | None) -> None:
-    """Under TRL. `shuffled`: a seed, the control that learns from permuted rewards."""
+def _trainer(run: Run, arguments: Any, tokenizer: Any, adapters: Any, shuffled: int | None) -> Any:
+    """TRL's. `shuffled`: a seed, the control that learns from permuted rewards."""
     from datasets import Dataset
     from transformers import PrinterCallback
     from trl import GRPOTrainer
@@ -94,19 +97,20 @@ def _train(run: Run, arguments: Any, tokenizer: Any, adapters: Any, shuffled: in
     else:
         train, held = data.rows(run.rows.train, "train"), data.rows(run.rows.validation, "validation")
         reward = data.reward(shaping=run.recipe.shaping, shuffled=shuffled, held=answers)
-    trainer = GRPOTrainer(
-        run.model,
-        reward,
-        args=arguments,
-        train_dataset=Dataset.from_list(train),
-        eval_dataset=None if arguments.eval_strategy == "no" else Dataset.from_list(held),
-        processing_class=tokenizer,
-        peft_config=adapters,
-        callbacks=[_curve(run.out, answers)],
-        **more,
-    )
+    with start.refusals():
+        trainer = GRPOTrainer(
+            run.model,
+            reward,
+            args=arguments,
+            train_dataset=Dataset.from_list(train),
+            eval_dataset=None if arguments.eval_strategy == "no" else Dataset.from_list(held),
+            processing_class=tokenizer,
+            peft_config=adapters,
+            callbacks=[_curve(run.out, answers)],
+            **more,
+        )
     trainer.remove_callback(PrinterCallback)  # a line a step is enough
-    start.finish(trainer, run.out, tokenizer)
+    return trainer
 
 
 LOGGED = ("at_maximum", "reached", "learning_rate", "entropy", "kl", "completions/mean_length", "step_time")
@@ -124,10 +128,9 @@ def _curve(out: Path, answers: list[Scored]) -> Any:
             line |= {name.rpartition("/")[2]: logs[name] for name in LOGGED if name in logs}
             with (out / CURVE).open("a") as file:
                 file.write(json.dumps(line) + "\n")
-            best = line.get("at_maximum", line.get("reached", 0.0))
             typer.echo(
                 f"step {state.global_step} of {state.max_steps}: reward {line['score']:.2f}, "
-                f"at the maximum {best:.0%}",
+                f"at the maximum {line.get('at_maximum', line.get('reached', 0.0)):.0%}",
                 err=True,
             )
 

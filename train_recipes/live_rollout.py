@@ -186,9 +186,9 @@ def share_reached(start: Snapshot, gold: Snapshot, end: Snapshot) -> float:
     leaves them; ids that were made in order stand for each other. 1 where gold changes nothing, and nothing
     was."""
     before, wanted, found = (_leaves(one) for one in (start, gold, end))
-    touched = {path for path in {*before, *wanted, *found} if not _same(before, wanted, path)}
-    touched |= {path for path in {*before, *found} if not _same(before, found, path)}
-    right = sum(_same(wanted, found, path) for path in touched)
+    touched = {path for path in {*before, *wanted, *found} if before.get(path) != wanted.get(path)}
+    touched |= {path for path in {*before, *found} if before.get(path) != found.get(path)}
+    right = sum(wanted.get(path) == found.get(path) for path in touched)
     return right / len(touched) if touched else 1.0
 
 
@@ -209,7 +209,3 @@ def _leaves(snapshot: Snapshot) -> dict[tuple[str, ...], str]:
 
     walk(snapshot.state, ())
     return found
-
-
-def _same(one: dict[tuple[str, ...], str], other: dict[tuple[str, ...], str], path: tuple[str, ...]) -> bool:
-    return one.get(path) == other.get(path)

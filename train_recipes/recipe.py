@@ -25,6 +25,9 @@ from robustbench_tc.own.yaml import load
 
 Name = Literal["grpo", "sft"]
 
+Size = Annotated[int, msgspec.Meta(ge=1)]
+"""Of a batch, and the like."""
+
 SEVERAL_TURNS = ("retry", "live")
 """Data whose rollouts have several turns."""
 
@@ -41,10 +44,10 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: Name
     data: Literal["clean", "dr-full", "dr-mixed", "paft", "retry", "live"]
     alpha: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
-    shaping: float = 0.0
+    shaping: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     hold_out: str | None = None
     noisy: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
-    attempts: dict[Literal["retry", "live"], int] = {}
+    attempts: dict[Literal["retry", "live"], Size] = {}
     verl: dict[str, Any]
     verl_with: dict[str, dict[str, Any]] = {}
     trl: dict[str, Any]
@@ -67,15 +70,15 @@ def read(name: Name, words: Sequence[str] = (), file: Path | None = None) -> tup
     if not path.is_file():
         raise UserError(f"no recipe {path}")
     found: Any = load(path.read_bytes(), str(path)).data()
-    others = []
+    switches, others = {}, []
     for word in words:
         key, equals, value = word.partition("=")
         if equals and key in SWITCHES:
-            found[key] = load(value.encode(), word).data()
+            switches[key] = load(value.encode(), word).data()
         else:
             others.append(word)
     try:
-        recipe = msgspec.convert({"name": name, **found}, Recipe)
+        recipe = msgspec.convert(merged({**found, "name": name}, switches), Recipe)
     except (TypeError, ValueError) as error:
         raise UserError(f"{path}: {error}") from None
     _check(recipe)
@@ -102,12 +105,15 @@ def merged(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def value_at(values: dict[str, Any], key: str) -> Any:
-    """The value of a key such as `trainer.total_epochs`."""
+def value_at(values: dict[str, Any], key: str, kind: Any = Any) -> Any:
+    """The value of a key such as `trainer.total_epochs`. Raises UserError if none is of `kind`."""
     found: Any = values
-    for part in key.split("."):
-        found = found[part]
-    return found
+    try:
+        for part in key.split("."):
+            found = found[part]
+        return msgspec.convert(found, kind)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"the recipe's verl.{key} is missing or wrong: {error}") from None
 
 
 def gguf_problem(model: Path) -> str | None:

@@ -28,8 +28,6 @@ from typing import Any
 from robustbench_tc.eval.score import reward as toolrl
 from robustbench_tc.eval.score.told import told
 
-AUTH_ERROR = "transient_auth_error"
-
 FIRST, SECOND = 0.4, 0.6
 """Weights of R1 and R2."""
 
@@ -118,7 +116,9 @@ def single_turn(parts: Mapping[str, float]) -> dict[str, float]:
 
 def permanent(fault: Mapping[str, Any]) -> bool:
     """Whether trying again cannot help: a 401, or an error text that says so."""
-    return fault.get("type_code") == AUTH_ERROR or bool(_PERMANENT.search(str(fault.get("error", ""))))
+    return fault.get("type_code") == "transient_auth_error" or bool(
+        _PERMANENT.search(str(fault.get("error", "")))
+    )
 
 
 def is_report(text: str, refused: str) -> bool:

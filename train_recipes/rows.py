@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import pyarrow.parquet as pq
 
 from robustbench_tc import schema, seeding
 from robustbench_tc.builders.toolrl_dr import conversation
-from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
+from robustbench_tc.builders.training_rows import TRAINING_SOURCE, FineTuningRow, TrainingRow
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.io import folders, parquet
@@ -24,6 +23,7 @@ from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import DATASET, LiveRow, LiveTool, Message, dumps
 from robustbench_tc.worlds.find import BFCL
 
+from . import validation
 from .recipe import SEVERAL_TURNS, Recipe
 from .reward import LIVE, RETRY, SINGLE
 
@@ -33,8 +33,8 @@ their errors."""
 
 Row = TrainingRow | FineTuningRow
 
-VALIDATES_WITH = {"retry": "full"}
-"""Config → another one whose validation rows are answered too, where it is there: what an error costs is
+VALIDATES_WITH = {"retry": ("full",)}
+"""Config → others whose validation rows are answered too, where they are there: what an error costs is
 measured against the clean row of the same clean id."""
 
 
@@ -56,16 +56,26 @@ class Rows(NamedTuple):
 
 def choose(dataset: str, recipe: Recipe, limit: int | None = None, seed: int = 0) -> Rows:
     """The rows of a dataset under a recipe's switches; for `sft` conversations. Raises UserError."""
-    there, held = _live(dataset) if recipe.data == "live" else _built(dataset, recipe)
+    there, held = (
+        [live_rows(dataset, split) for split in ("train", "validation")]
+        if recipe.data == "live"
+        else _built(dataset, recipe)
+    )
     train, left_out = there, {}
     if recipe.hold_out is not None:
+        sources, components = ({parts(row)[place] for row in there} for place in (0, 1))
+        if recipe.hold_out not in sources | components:
+            raise UserError(
+                f"hold_out={recipe.hold_out}: no train row is of it; what can be held out are the sources "
+                f"({', '.join(sorted(sources))}) and the components ({', '.join(sorted(components))})"
+            )
         train = [row for row in there if recipe.hold_out not in parts(row)]
         left_out["held out"] = len(there) - len(train)
-        if not left_out["held out"]:
-            known = set().union(*map(parts, there))
-            raise unknown("source or component of the train rows (hold_out)", recipe.hold_out, known)
     if recipe.alpha is not None:
-        kinds = [[row for row in train if _is_plain(row, recipe) is plain] for plain in (True, False)]
+        key, plain = ("rollout", SINGLE) if recipe.data == "retry" else ("type_code", "clean")
+        kinds = [
+            [row for row in train if (row.extra_info[key] == plain) is wanted] for wanted in (True, False)
+        ]
         sizes = shares(len(kinds[0]), len(kinds[1]), recipe.alpha, limit)
         train = []
         for name, kind, size in zip(("plain", "disturbed"), kinds, sizes, strict=True):
@@ -80,10 +90,10 @@ def choose(dataset: str, recipe: Recipe, limit: int | None = None, seed: int = 0
     return Rows(_finished(train, recipe), _finished(held, recipe), left_out)
 
 
-def parts(row: Row) -> set[str]:
-    """The source of a row, and the component that it is perturbed in."""
-    source = str(row.extra_info["clean_id"]).partition("_")[0]
-    return {source, str(row.extra_info.get("component") or "clean")}
+def parts(row: Row) -> tuple[str, str]:
+    """The source of a row (a world, or `rlla`: ToolRL's files do not say which of its own sources a row is
+    of), and what it is perturbed in, as validation names it."""
+    return str(row.extra_info.get("source") or TRAINING_SOURCE), validation.component(row.extra_info)
 
 
 def shares(plain: int, disturbed: int, alpha: float, rows: int | None = None) -> tuple[int, int]:
@@ -118,17 +128,6 @@ def write(rows: Rows, out: Path) -> Shards:
     return Shards(parquet.shards(out, "train"), parquet.shards(out, "validation"))
 
 
-def _is_plain(row: Row, recipe: Recipe) -> bool:
-    if recipe.data == "retry":
-        return bool(row.extra_info["rollout"] == SINGLE)
-    return bool(row.extra_info["type_code"] == "clean")
-
-
-def _live(dataset: str) -> tuple[list[Any], list[Any]]:
-    train, held = live_rows(dataset, "train"), live_rows(dataset, "validation")
-    return [_rolled_out(row, LIVE) for row in train], [_rolled_out(row, LIVE) for row in held]
-
-
 def _built(dataset: str, recipe: Recipe) -> tuple[list[Any], list[Any]]:
     shards = locate(dataset, CONFIGS[recipe.data])
     if recipe.data == "paft":
@@ -153,26 +152,19 @@ def locate(dataset: str, config: str) -> Shards:
     A folder with a revision is taken only if that is the version of its manifest. Raises UserError.
     """
     name, _, revision = dataset.partition("@")
-    other = VALIDATES_WITH.get(config)
-    patterns = [f"{config}/*.parquet", "manifest.json"]
-    if other is not None:
-        patterns.append(f"{other}/validation-*.parquet")
+    others = VALIDATES_WITH.get(config, ())
+    patterns = [f"{config}/*.parquet", "manifest.json", *(f"{one}/validation-*.parquet" for one in others)]
     folder = resolve_dataset(name, revision or None, patterns=patterns)
     known = sorted(path.parent.name for path in folder.glob("*/train-*.parquet"))
+    if not known:
+        raise UserError(f"{dataset} holds no training rows: it is not what `rbtc build toolrl-dr` makes")
     if config not in known:
         raise unknown(f"config of {dataset}", config, set(known))
-    validation = parquet.shards(folder / config, "validation")
-    if other is not None and (folder / other).is_dir():
-        validation = [*validation, *parquet.shards(folder / other, "validation")]
+    there = [config, *(one for one in others if (folder / one).is_dir())]
+    validation = [path for one in there for path in parquet.shards(folder / one, "validation")]
     found = Shards(parquet.shards(folder / config, "train"), validation)
     for path in (*found.train, *found.validation):
-        try:
-            pq.read_metadata(path)
-        except (OSError, ValueError):
-            raise UserError(
-                f"{path} is not a whole Parquet file: make it again with `rbtc build toolrl-dr`, "
-                "or fetch it again"
-            ) from None
+        parquet.about(path)
     return found
 
 
@@ -249,8 +241,10 @@ def _training_row(row: LiveRow) -> TrainingRow:
         reward_model={"style": "rule", "ground_truth": "\n".join(lines)},
         extra_info={
             "clean_id": row.clean_id,
+            "source": row.world,
             "type_code": row.type_code,
             "split": split_of(row.clean_id),
+            "rollout": LIVE,
             "live_row": dumps(schema.plain_row(row)),
         },
     )

@@ -15,6 +15,7 @@ from robustbench_tc.builders.training_rows import FineTuningRow
 from robustbench_tc.errors import UserError
 
 from . import start
+from .recipe import Size, value_at
 from .start import Cpu, Data, File, Limit, Lora, Model, On, Out, Seed, Words
 
 
@@ -39,12 +40,15 @@ def sft(
     Example: python -m robustbench_tc.train_recipes.sft toolrl-dr --model ./Qwen2.5-3B --out runs/sft
     """
     run = start.begin("sft", dataset, words or [], model, out, recipe, rows, seed)
-    if permute_golds and on == "verl":
-        raise UserError("--permute-golds is TRL's")
     if on == "verl":
-        start.on_verl(run, ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={gpus}"])
-    data = run.recipe.values["data"]
-    more = {"gradient_accumulation_steps": data["train_batch_size"] // data["micro_batch_size_per_gpu"]}
+        start.on_verl(
+            run,
+            {"--lora": lora, "--cpu": cpu, "--permute-golds": permute_golds},
+            ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={gpus}"],
+        )
+    batch = value_at(run.recipe.values, "data.train_batch_size", Size)
+    at_once = value_at(run.recipe.values, "data.micro_batch_size_per_gpu", Size)
+    more = {"gradient_accumulation_steps": max(1, batch // at_once)}
     arguments = start.arguments(run, "SFTConfig", FIELDS, more, cpu=cpu)
     tokenizer, adapters = start.tokenizer_and_adapters(model, lora)
     train, held = pairs(run.rows.train), pairs(run.rows.validation)
@@ -52,21 +56,22 @@ def sft(
         golds = [row["completion"] for row in train]
         seeding.rng(seed, "permuted golds").shuffle(golds)
         train = [{**row, "completion": gold} for row, gold in zip(train, golds, strict=True)]
-    if arguments.max_length is not None and not arguments.packing:
-        _check_lengths(train, tokenizer, arguments.max_length)
-    start.keep(run, {"lora": lora, "permute_golds": permute_golds, "words": run.words})
 
     from datasets import Dataset
     from trl import SFTTrainer
 
-    trainer = SFTTrainer(
-        model,
-        args=arguments,
-        train_dataset=Dataset.from_list(train),
-        eval_dataset=Dataset.from_list(held) if held and arguments.eval_strategy != "no" else None,
-        processing_class=tokenizer,
-        peft_config=adapters,
-    )
+    with start.refusals():
+        if arguments.max_length is not None:
+            _check_lengths(train, tokenizer, arguments.max_length)
+        trainer = SFTTrainer(
+            model,
+            args=arguments,
+            train_dataset=Dataset.from_list(train),
+            eval_dataset=Dataset.from_list(held) if held and arguments.eval_strategy != "no" else None,
+            processing_class=tokenizer,
+            peft_config=adapters,
+        )
+    start.keep(run, {"lora": lora, "permute_golds": permute_golds, "words": run.words})
     start.finish(trainer, out, tokenizer)
 
 

@@ -3,7 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -11,6 +13,7 @@ import msgspec
 import typer
 
 from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.io import files, folders
 from robustbench_tc.own.yaml import load
 
 from . import compose, recipe as recipes, rows as training_rows
@@ -82,15 +85,13 @@ def keep(run: Run, more: Mapping[str, Any]) -> None:
         "recipe": msgspec.to_builtins(run.recipe),
         **more,
     }
-    path = run.out / SETTINGS
-    if path.is_file():
-        if json.loads(path.read_text()) != asked:
-            raise UserError(f"{run.out} holds a run with other settings or rows: choose another --out")
-    elif run.out.exists() and any(run.out.iterdir()):
-        raise UserError(f"{run.out} is not empty and holds no run of this recipe: choose another --out")
-    else:
-        run.out.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asked, indent=1) + "\n")
+    path, text = run.out / SETTINGS, json.dumps(asked, indent=1) + "\n"
+    if not path.is_file():
+        folders.check_new(run.out.resolve())  # a link to a larger disk will do
+        with files.atomic_file(path) as made:
+            made.write_text(text)
+    elif path.read_text() != text:
+        raise UserError(f"{run.out} holds a run with other settings or rows: choose another --out")
 
 
 # --- verl ---------------------------------------------------------------------------------------------
@@ -99,8 +100,15 @@ PLUGIN = "robustbench_tc.train_recipes.verl_plugin"
 """Validation by component, and `data.noisy`."""
 
 
-def on_verl(run: Run, launcher: Sequence[str] = ()) -> None:
-    """Writes rows and config into the run's folder and becomes verl's trainer, which goes on where it was."""
+def on_verl(run: Run, trls: Mapping[str, Any], launcher: Sequence[str] = ()) -> None:
+    """Writes rows and config into the run's folder and becomes verl's trainer, which goes on where it was.
+
+    `trls`: what the command says that only TRL can do. Raises UserError for that, and where verl is missing.
+    """
+    if refused := [name for name, value in trls.items() if value]:
+        raise UserError(f"{refused[0]} is for TRL: on verl, Hydra's KEY=VALUE sets the like")
+    if find_spec("verl") is None:
+        raise need_extra("verl", "train")
     keep(run, {"on": "verl"})
     shards = training_rows.write(run.rows, run.out / "rows")
     compose.write(run.recipe, shards, run.model, run.out)
@@ -123,7 +131,7 @@ def arguments(run: Run, kind: str, fields: Mapping[str, str], more: Mapping[str,
     `fields`: field of TRL → key of the recipe.
     """
     settings: dict[str, Any] = {name: value_at(run.recipe.values, key) for name, key in fields.items()}
-    settings |= {"output_dir": str(run.out), "seed": run.seed, "disable_tqdm": True, **more, **run.recipe.trl}
+    settings |= {"disable_tqdm": True, **more, **run.recipe.trl}
     if cpu:
         settings |= {"use_cpu": True, "bf16": False, "gradient_checkpointing": False}
     for word in run.words:
@@ -131,16 +139,23 @@ def arguments(run: Run, kind: str, fields: Mapping[str, str], more: Mapping[str,
         if not equals:
             raise UserError(f"{word}: write KEY=VALUE, a switch of the recipe or a field of TRL's {kind}")
         settings[key] = load(value.encode(), word).data()
-    if settings["eval_strategy"] == "no" or not run.rows.validation:
+    if settings.get("eval_strategy") == "no" or not run.rows.validation:
         settings |= {"eval_strategy": "no", "eval_on_start": False}
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     try:
         import trl
     except ImportError:
         raise need_extra("trl", "trl") from None
+    with refusals():
+        return getattr(trl, kind)(output_dir=str(run.out), seed=run.seed, **settings)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What TRL says of settings, weights or packages that it cannot work with is one line."""
     try:
-        return getattr(trl, kind)(**settings)
-    except (TypeError, ValueError) as error:
+        yield
+    except (ImportError, OSError, RuntimeError, TypeError, ValueError) as error:
         raise UserError(f"TRL refuses these settings: {' '.join(str(error).split())[:300]}") from None
 
 

@@ -45,8 +45,14 @@ class Scored(NamedTuple):
 
 def row(extra_info: Mapping[str, Any], ground_truth: str) -> Row:
     """A row by its columns; one that meets an error inside the rollout is of the component `retry`."""
-    component = extra_info.get("component") or (RETRY if extra_info.get("retry") else CLEAN)
-    return Row(str(extra_info["clean_id"]), str(component), best(ground_truth))
+    most = 4.0 if extra_info.get("live_row") else best(ground_truth)
+    return Row(str(extra_info["clean_id"]), component(extra_info), most)
+
+
+def component(extra_info: Mapping[str, Any]) -> str:
+    """What a row is perturbed in; of a task in a world its fault."""
+    fault = RETRY if extra_info.get("retry") else extra_info.get("type_code")
+    return str(extra_info.get("component") or fault or CLEAN)
 
 
 def best(ground_truth: str) -> float:
@@ -71,9 +77,13 @@ def summary(answers: Iterable[Scored], baseline: Mapping[str, float] | None = No
         if one.component not in (CLEAN, RETRY):
             by_component[PERTURBED][one.clean_id].append(one)
     found: dict[str, float] = {}
-    clean = {name: _accuracy(group) for name, group in by_component.get(CLEAN, {}).items()}
+    right = {
+        component: {name: fmean([one.correct for one in group]) for name, group in groups.items()}
+        for component, groups in by_component.items()
+    }
+    clean = right.get(CLEAN, {})
     for component, groups in sorted(by_component.items()):
-        accuracy = {name: _accuracy(group) for name, group in groups.items()}
+        accuracy = right[component]
         found[f"val-core/{component}/accuracy"] = fmean(list(accuracy.values()))
         found[f"val-aux/{component}/reward"] = fmean(
             [fmean([one.reward for one in group]) for group in groups.values()]
@@ -94,13 +104,7 @@ def compared(answers: Sequence[Scored], folder: Path, step: int) -> dict[str, fl
 
     A run that was resumed goes on comparing with it; one that begins at step 0 writes its own."""
     path = folder / BASELINE
-    if step > 0 and path.is_file():
-        return summary(answers, json.loads(path.read_text())["metrics"])
-    first = summary(answers)
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"step": step, "metrics": first}, indent=1) + "\n")
-    return summary(answers, first)
-
-
-def _accuracy(answers: Sequence[Scored]) -> float:
-    return fmean([float(one.correct) for one in answers])
+    if step == 0 or not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"step": step, "metrics": summary(answers)}, indent=1) + "\n")
+    return summary(answers, json.loads(path.read_text())["metrics"])

@@ -139,6 +139,12 @@ def test_trls_values_are_made_of_the_same_file() -> None:
         ("grpo", ["data=live", "shaping=0.25"], "shaping is part of ToolRL's reward"),
         ("grpo", ["noisy=0.5"], "noisy is for the errors of data=retry"),
         ("grpo", ["data=retry", "noisy=2"], "<= 1.0"),
+        ("grpo", ["shaping=-0.25"], ">= 0.0"),
+        ("grpo", ["attempts={live: 0}"], "Expected `int` >= 1"),
+        ("grpo", ["attempts={lives: 3}"], "Invalid enum value .lives."),
+        ("grpo", ["attempts=3"], "Expected `object`"),
+        ("sft", ["alpha=.nan"], "cannot be sent as JSON"),
+        ("sft", ["hold_out="], "the file is empty"),
     ],
 )
 def test_switches_that_do_not_go_together_are_one_line(name: Any, words: list[str], said: str) -> None:
@@ -152,6 +158,32 @@ def test_a_recipe_of_ones_own(tmp_path: Path) -> None:
     mine.write_text(mine.read_text() + "sampling: minimax\n")
     refuses("unknown field `sampling`", recipes.read, "grpo", [], mine)
     refuses("no recipe", recipes.read, "grpo", [], tmp_path / "none.yaml")
+    for text in ("hello", "- data", "3"):
+        mine.write_text(text)
+        refuses("is not a mapping", recipes.read, "grpo", ["data=clean"], mine)
+    assert recipes.read("grpo", ["attempts={retry: 2}"])[0].attempts == {"retry": 2, "live": 16}
+
+
+def test_a_value_that_a_recipe_of_ones_own_lacks_or_has_wrong_is_named(
+    training_data: Path, tmp_path: Path
+) -> None:
+    shipped = {name: (FOLDER / f"{name}.yaml").read_text() for name in ("grpo", "sft")}
+    cases: tuple[tuple[Any, str, str], ...] = (
+        (sft.sft, shipped["grpo"], "verl.data.micro_batch_size_per_gpu is missing"),
+        (sft.sft, shipped["sft"].replace("gpu: 4  ", "gpu: 0  "), "micro_batch_size_per_gpu .*>= 1"),
+        (sft.sft, "data: paft\nverl: {data: 3}\ntrl: {}\n", "verl.data.train_batch_size is missing or wrong"),
+        (
+            grpo.grpo,
+            shipped["grpo"].replace(" n: 4 ", " n: x "),
+            "verl.actor_rollout_ref.rollout.n is missing",
+        ),
+        (grpo.grpo, shipped["grpo"].replace("  optim:\n", "  opt:\n"), "actor.optim.lr is missing or wrong"),
+    )
+    for recipe, text, said in cases:
+        (tmp_path / "mine.yaml").write_text(text)
+        given: Any = {"dataset": str(training_data), "recipe": tmp_path / "mine.yaml"}
+        refuses(said, recipe, "base", tmp_path / "run", **given)
+        assert not (tmp_path / "run").exists()
 
 
 def test_verl_is_started_on_rows_and_config_of_the_runs_folder(
@@ -163,8 +195,13 @@ def test_verl_is_started_on_rows_and_config_of_the_runs_folder(
     out = tmp_path / "run"
     words = ["data=retry", "noisy=0.5", "trainer.n_gpus_per_node=4"]
     run = start.begin("grpo", str(training_data), words, "base", out, None, None, 0)
-    start.on_verl(run)
-    start.on_verl(run)  # a run that was stopped
+    refuses("--lora is for TRL", start.on_verl, run, {"--cpu": False, "--lora": 2})
+    monkeypatch.setattr(start, "find_spec", lambda name: None)
+    refuses("verl is not installed", start.on_verl, run, {})
+    assert not out.exists() and not begun
+    monkeypatch.setattr(start, "find_spec", lambda name: name)
+    start.on_verl(run, {})
+    start.on_verl(run, {})  # a run that was stopped
     assert begun[0] == begun[1] and begun[0][1:3] == ["-m", "verl.trainer.main_ppo"]
     assert begun[0][3:] == ["--config-path", str(out), "--config-name", "grpo", "trainer.n_gpus_per_node=4"]
     assert os.environ["VERL_USE_EXTERNAL_MODULES"].startswith(f"mine,{start.PLUGIN}")
@@ -177,7 +214,7 @@ def test_verl_is_started_on_rows_and_config_of_the_runs_folder(
     for split in ("train_files", "val_files"):
         assert all(Path(path).is_file() for path in written["data"][split])
     other = start.begin("grpo", str(training_data), [], "base", out, None, None, 0)
-    refuses("other settings or rows", start.on_verl, other)
+    refuses("other settings or rows", start.on_verl, other, {})
 
 
 # --- Where a training config's files are found --------------------------------------------------------
@@ -202,7 +239,7 @@ def test_a_shard_that_was_half_written_is_named(training_data: Path, tmp_path: P
     shard = tmp_path / "full" / "validation-00000-of-00001.parquet"
     for part in (shard.read_bytes()[:-9], b""):
         shard.write_bytes(part)
-        refuses(r"00001\.parquet is not a whole Parquet file", locate, str(tmp_path), "full")
+        refuses(r"00001\.parquet is not a readable Parquet file", locate, str(tmp_path), "full")
 
 
 def test_a_dataset_that_is_nowhere_is_one_line() -> None:

@@ -145,7 +145,15 @@ def test_a_component_or_a_source_is_held_out(training_data: Path) -> None:
     assert held.left_out == {"held out": components["reward"]} and components["reward"] > 0
     assert held.validation == whole.validation
     refuses("no train row for data=dr-full", chosen, training_data, "hold_out=rlla")
-    refuses("did you mean reward", chosen, training_data, "hold_out=rewards")
+    for nobodys in ("rewards", "toolace", "train", "''"):  # ToolRL's files do not name its own sources
+        for name in ("grpo", "sft"):
+            line = refuses("no train row is of it", chosen, training_data, f"hold_out={nobodys}", name=name)
+            assert "the sources (rlla) and the components (action, " in line and "\n" not in line
+    errors = chosen(training_data, "data=retry", "alpha=0.5", "hold_out=reward").train
+    assert {row.extra_info.get("component") for row in errors} == {"action", None}
+    calm = chosen(training_data, "data=retry", "alpha=0.1", "hold_out=retry").train
+    assert any(row.extra_info["rollout"] == "retry" for row in calm)
+    assert not any(row.extra_info.get("retry") for row in calm)
 
 
 def test_counts_say_what_is_left_out(training_data: Path) -> None:

@@ -11,8 +11,6 @@ from .. import validation
 from ..reward import SINGLE, compute_score
 from ..validation import Row, Scored, best
 
-Reward = Callable[..., list[float]]
-
 
 def rows(found: Sequence[TrainingRow], split: str = "train") -> list[dict[str, Any]]:
     """Rows with their columns as TRL takes them: a prompt of messages, and what the reward asks for."""
@@ -57,7 +55,9 @@ def scores(
     return earned
 
 
-def reward(*, shaping: float = 0.0, shuffled: int | None = None, held: list[Scored] | None = None) -> Reward:
+def reward(
+    *, shaping: float = 0.0, shuffled: int | None = None, held: list[Scored] | None = None
+) -> Callable[..., list[float]]:
     """A reward function for GRPOTrainer. It logs `score` and `at_maximum`, means over the batch.
 
     `held`: takes the answers to rows of the validation split (column `split`).

@@ -106,8 +106,7 @@ def smoke(
     bars, steps = (SHORT_BARS, SHORT_STEPS) if short else (BARS, steps)
     if steps < 2 * WINDOW:
         raise UserError(f"--steps {steps}: the first and the last {WINDOW} are compared, give {2 * WINDOW}")
-    base = _prepared(out, seed)
-    curves = _trained(out, base, seed, steps)
+    curves = _trained(out, _prepared(out, seed), seed, steps)
     changes = [(bar, change(curves[bar.run], bar.value)) for bar in bars]
     found = {
         "seed": seed,

@@ -129,6 +129,12 @@ def test_a_folder_of_other_settings_is_refused(training_data: Path, tmp_path: Pa
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(UserError, match="is not empty"):
         start.keep(run._replace(out=tmp_path / "mine"), {})
+    with pytest.raises(UserError, match="is not a folder"):
+        start.keep(run._replace(out=tmp_path / "mine" / "thesis.txt"), {})
+    settings = tmp_path / "run" / start.SETTINGS
+    settings.write_text(settings.read_text()[:-9])  # not a run's own doing: it is written at once
+    with pytest.raises(UserError, match="other settings"):
+        start.keep(run, {"lora": None})
 
 
 def test_bars_compare_whole_windows() -> None:

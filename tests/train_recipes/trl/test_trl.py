@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes import recipe as recipes, sft
 from robustbench_tc.train_recipes.rows import choose
 from robustbench_tc.train_recipes.trl import data, smoke, toy
@@ -255,3 +256,52 @@ def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(folder: Path) -> None:
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("lengths ")]
     lengths = json.loads(line.removeprefix("lengths "))
     assert len(lengths) == toy.SFT_ROWS and min(lengths) > 1_024
+
+
+def test_packing_changes_neither_the_loss_nor_what_a_row_sees(folder: Path) -> None:
+    """Eight rows in one sequence, on the CPU without FlashAttention: each is by itself all the same."""
+    losses, batches = [], []
+    for name, more in (
+        ("each", ["per_device_train_batch_size=8"]),
+        ("packed", ["packing=true", "per_device_train_batch_size=1"]),
+        ("wrapped", ["packing=true", "packing_strategy=wrapped", "per_device_train_batch_size=1"]),
+    ):
+        given = ["data=dr-full", "max_steps=1", "gradient_accumulation_steps=1", "max_length=8192"]
+        given += ["logging_steps=1", *more]
+        sft.sft(str(folder / "base"), folder / name, str(folder / "toolrl-dr"), given, rows=8, cpu=True)
+        state = json.loads((folder / name / "checkpoint-1" / "trainer_state.json").read_text())
+        losses.append(state["log_history"][0]["loss"])
+        batches.append(state["log_history"][0]["num_tokens"])
+    assert batches[0] == batches[1] > 2_000
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert losses[2] != pytest.approx(losses[0], rel=1e-4)  # there a row reads those before it
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["packing=true", "max_length=null"], "`max_length` can't be `None`"),
+        (["packing=true", "max_length=100"], "rows exceed max_length=100 tokens"),
+        (["report_to=wandb"], "requires wandb"),
+        (["assistant_only_loss=true"], "template"),
+        (["output_dir=elsewhere"], "multiple values for keyword argument 'output_dir'"),
+        (["chat*"], "Unrecognized model"),
+        ([], "chat_template is not set"),
+    ],
+)
+def test_what_trl_cannot_begin_with_is_one_line(
+    folder: Path, tmp_path: Path, more: list[str], said: str
+) -> None:
+    model = folder / "base"
+    if "=" not in "".join(more):  # a tokenizer without weights, or even without a template
+        model = tmp_path / "model"
+        model.mkdir()
+        for name in ("tokenizer*", *more):
+            for path in (folder / "base").glob(name):
+                (model / path.name).write_bytes(path.read_bytes())
+        more = []
+    given: Any = {"words": ["data=dr-full", *more], "rows": 4, "cpu": True}
+    with pytest.raises(UserError, match=said) as caught:
+        sft.sft(str(model), tmp_path / "run", str(folder / "toolrl-dr"), **given)
+    assert "\n" not in str(caught.value)
+    assert not [*(tmp_path / "run").glob("*")]  # the next try is not refused for this one

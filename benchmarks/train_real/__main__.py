@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -128,6 +128,12 @@ def train_real(
             "settings": SETTINGS,
             "grpo_steps": steps,
         }
+        try:
+            for one in as_completed([base, *(one for arms in waited for one in arms.values())]):
+                one.result()
+        except UserError:
+            pool.shutdown(wait=False, cancel_futures=True)  # what follows would fail likewise
+            raise
         found["base"] = base.result()
         found["seeds"] = [{name: one.result() for name, one in arms.items()} for arms in waited]
     (out / "train-real.json").write_text(json.dumps(found) + "\n")

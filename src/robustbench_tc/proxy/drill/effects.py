@@ -46,6 +46,8 @@ def facts(state: Mapping[str, Json]) -> Facts:
 
 
 def _facts(value: Json, path: str) -> Iterator[Fact]:
+    if isinstance(value, str) and "\n" in value:
+        value = value.splitlines()
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _facts(inner, f"{path}.{key}")

@@ -55,6 +55,12 @@ def risk(server: Server) -> str | None:
     return None
 
 
+def title(server: Server) -> str:
+    """How messages and files name a server: without the keys in its command."""
+    keys = of_process(server.command or ("",), {})
+    return msgspec.structs.replace(server, command=tuple(map(keys.blanked, server.command))).title
+
+
 class Drilled(msgspec.Struct, frozen=True, kw_only=True):
     """What a drill found of a server."""
 
@@ -133,7 +139,7 @@ class Drilled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _where(one: Judged) -> str:
-    return f"{', '.join(one.trials)}: {'; '.join(one.difference[:3])}" if one.trials else ""
+    return f"{', '.join(one.trials)}: {'; '.join(one.difference[:2])}" if one.trials else ""
 
 
 def drilled(server: Server, listed: Listed, file: Path | None, progress: Tell) -> Drilled:
@@ -146,11 +152,11 @@ def drilled(server: Server, listed: Listed, file: Path | None, progress: Tell) -
     try:
         writes = loop.run(_judged(drill))
     except NoAnswer as error:
-        raise UserError(f"{server.title}: {error}") from None
+        raise UserError(f"{title(server)}: {error}") from None
     fresh = "a process of its own" if server.command else "no reset, so that they may touch"
     scripts = [word for word in server.command if Path(word).is_file() and not Path(word).is_absolute()]
     return Drilled(
-        server=server.title,
+        server=title(server),
         source=scripts[0] if scripts else "mcp-server",
         fresh="the reset command before it" if inputs.reset else fresh,
         is_touched=drill.is_touched,

@@ -58,9 +58,9 @@ def drill(
         from ..proxy.drill import report
     except ModuleNotFoundError:
         raise need_extra("mcp", "mcp") from None
-    forms = ((sarif, report.sarif), (badge, report.badge), (save_plan, report.plan))
-    files = [(Path(file), form) for file, form in forms if file is not None]
-    for file, _ in files:
+    forms = {report.sarif: sarif, report.badge: badge, report.plan: save_plan}
+    files = {form: Path(file) for form, file in forms.items() if file is not None}
+    for file in files.values():
         check_marked(file, report.MARK)
     server = Server(command=tuple(mcp_command), url=url, env=tuple(mcp_env), timeout_s=mcp_timeout)
     if (risk := report.risk(server)) and not yes:
@@ -69,6 +69,6 @@ def drill(
         )
     say(f"writes will really be carried out: {report.title(server)}")
     found = report.drilled(server, list_tools(server), inputs, progress)
-    for file, form in files:
+    for form, file in files.items():
         save_marked(file, form(found), report.MARK)
     return found

@@ -49,8 +49,8 @@ def environment(package: str, inside: str = "") -> jinja2.Environment:
 
 def badge(label: str, text: str, colour: str, tip: str) -> str:
     """An SVG image of a label and a text. `tip`: the text for those who point at it, or hear it."""
-    template = environment("robustbench_tc.io").get_template("badge.html.j2")
-    return template.render(label=label, text=text, colour=colour, tip=tip)
+    values = {"label": label, "text": text, "colour": colour, "tip": tip}
+    return environment("robustbench_tc.io").get_template("badge.html.j2").render(values)
 
 
 def plain(text: str) -> str:

@@ -193,9 +193,8 @@ def read_struct(
 def _line(node: Node, path: str) -> int:
     """The line of what an error of msgspec's is about: `… - at `$.faults[0].rate``; of an entry that it names
     by `[...]` alone, the line of the mapping."""
-    for name, place in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path.rpartition("`$")[2]):
-        if place == "...":
-            break
+    path = path.rpartition("`$")[2].partition("[...]")[0]
+    for name, place in re.findall(r"\.(\w+)|\[(\d+)\]", path):
         node = node.value[name or int(place)]
     return node.line
 

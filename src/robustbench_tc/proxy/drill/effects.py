@@ -26,8 +26,6 @@ Fact: TypeAlias = tuple[str, str]
 its id, or under `[]`, whatever its position."""
 Facts: TypeAlias = Counter[Fact]
 
-ITEM = "[]"
-CLOCK = "<time>"
 NEAR_S = 2 * 86_400.0
 """A time that is so near to now was read from a clock."""
 MOST = 5_000
@@ -58,7 +56,7 @@ def _facts(value: Json, path: str) -> Iterator[Fact]:
                 for key, inner in (item.items() if isinstance(item, dict) else ())
                 if isinstance(inner, str | int) and _NAMES & {*texts.word_list(key)[-1:]}
             ]
-            yield from _facts(item, f"{path}.{next(iter(ids), ITEM)}")
+            yield from _facts(item, f"{path}.{next(iter(ids), '[]')}")
     else:
         yield path, json.dumps(value, ensure_ascii=False)
 
@@ -79,7 +77,7 @@ class Change(NamedTuple):
         `stable`: tokens that are the same in all servers."""
         place = _TOKEN.sub(lambda found: found[0] if found[0] in stable else "*", self.path)
         words = [word for word in _TOKEN.findall(self.value) if word in stable and not re.search(r"\d", word)]
-        return place, " ".join(words) if place.endswith(ITEM) else ""
+        return place, " ".join(words) if place.endswith("[]") else ""
 
 
 def changes(before: Facts, after: Facts, shared: frozenset[str]) -> Counter[Change]:
@@ -107,7 +105,7 @@ def _masked(these: Facts, shared: frozenset[str]) -> Facts:
     now, found = time.time(), Facts()
 
     def told(token: re.Match[str]) -> str:
-        return CLOCK if token[0] not in shared and _is_clock(token[0], now) else token[0]
+        return "<time>" if token[0] not in shared and _is_clock(token[0], now) else token[0]
 
     for fact, count in these.items():
         path, value = (_TOKEN.sub(told, text) for text in fact)
@@ -171,5 +169,5 @@ class Effect:
 
 
 def _told(values: Mapping[str, int]) -> str:
-    several = [f"{value} ×{count}" if count > 1 else value for value, count in values.items()]
-    return shortened(", ".join(several), 160) or "nothing"
+    told = ", ".join(f"{value} ×{count}" if count > 1 else value for value, count in values.items())
+    return shortened(told, 160) or "nothing"

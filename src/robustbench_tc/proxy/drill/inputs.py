@@ -86,8 +86,10 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
             self.arguments(tool, results, new_keys(tool, results))
         except Missing as error:
             values = ", ".join(f"{json.dumps(name)}: …" for name in error.args)
-            line = f"{json.dumps(tool.name)}: {{arguments: {{{values}}}}}"
-            return f"no value for {', '.join(error.args)}; write under tools of the inputs file: {line}"
+            return (
+                f"no value for {', '.join(error.args)}; write under tools of the inputs file: "
+                f"{json.dumps(tool.name)}: {{arguments: {{{values}}}}}"
+            )
         return None
 
 
@@ -102,8 +104,9 @@ def read_inputs(path: Path, tools: list[Entry]) -> Inputs:
 
 def new_keys(tool: Entry, results: Mapping[str, Json]) -> dict[str, Json]:
     """A new value for each key parameter. One that names what a read returned is an id, and no key."""
-    names = [name for name, _ in advice.keys(tool)]
-    return {name: str(uuid.uuid4()) for name in names if _returned(tool, {}, name, results) is None}
+    return {
+        name: str(uuid.uuid4()) for name, _ in advice.keys(tool) if _returned(tool, {}, name, results) is None
+    }
 
 
 def _value(tool: Entry, schema: Json, name: str, results: Mapping[str, Json], depth: int = 0) -> Json:
@@ -115,8 +118,7 @@ def _value(tool: Entry, schema: Json, name: str, results: Mapping[str, Json], de
         return {one: _value(tool, properties.get(one), one, results, depth + 1) for one in required}
     if "array" in subschemas.types(schema, root) and depth < DEPTH:
         return [_value(tool, subschemas.item_of(schema, 0, root), name, results, depth + 1)]
-    found = _returned(tool, schema, name, results)
-    if found is None:
+    if (found := _returned(tool, schema, name, results)) is None:
         raise Missing(name)
     return found
 
@@ -128,8 +130,7 @@ def _returned(tool: Entry, schema: Json, name: str, results: Mapping[str, Json])
     types = subschemas.types(schema, tool.tool.parameters)
     kinds = [kind for word, kind in _TYPES.items() if word in types or not types]
     for owner, key, value in _scalars(results, []) if last in ID_WORDS else ():
-        is_meant = key == [*about, last] or (key == [last] and {*about} <= {*owner})
-        if is_meant and type(value) in kinds:
+        if type(value) in kinds and (key == [*about, last] or (key == [last] and {*about} <= {*owner})):
             return value
     return None
 

@@ -1,7 +1,6 @@
 """One connection to a server of a drill: a fresh process, or an address whose state was put back."""
 
 import asyncio
-import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -64,10 +63,11 @@ class Link:
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
         """The answer of one call. Raises NoAnswer where none comes."""
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:
             result = await self.client.session.send_request(
-                request, CallToolResult, request_read_timeout_seconds=self._timeout_s
+                CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments))),
+                CallToolResult,
+                request_read_timeout_seconds=self._timeout_s,
             )
         except ValidationError:
             return Answer(None, "its answer is not the result of a tool call", True)
@@ -84,7 +84,7 @@ class Link:
         if value is None:
             value = text.splitlines()
         if len(whole := json.dumps([text, value])) > 2 * LONGEST:
-            value = {"sha256": hashlib.sha256(whole.encode()).hexdigest()}
+            value = {"hash": hash(whole)}
         return Answer(value, text, bool(result.is_error))
 
     def lose_next(self, tool: str) -> None:
@@ -163,5 +163,5 @@ async def connected(
         said = " ".join(str(cause).split())[:300] or f"the server did not start within {server.timeout_s:g} s"
         if pipe.problem or pipe.ended is not None:
             said = f"the server {pipe.problem or f'ended with status {pipe.ended}'}"
-        words = f"; on standard error it said: {pipe.last_words}" if pipe.last_words else ""
-        raise NoAnswer(f"{doing}: {said}{words}") from None
+        said += f"; on standard error it said: {pipe.last_words}" if pipe.last_words else ""
+        raise NoAnswer(f"{doing}: {said}") from None

@@ -45,8 +45,7 @@ def risk(server: Server) -> str | None:
     """Why a drill needs permission: credentials that the server is given, or an address that is not this
     machine's. None where neither is seen; a file in the home directory is not."""
     given = {name: os.environ.get(name, "") for name in server.env}
-    words = (server.url, *server.command, *given.values())
-    for address in (found for word in words for found in _ADDRESS.findall(word)):
+    for address in _ADDRESS.findall("\n".join((server.url, *server.command, *given.values()))):
         parts = urlsplit(address)
         if "@" in parts.netloc or not _THIS_MACHINE.fullmatch(parts.hostname or "localhost"):
             return f"it is given the address of another machine, or credentials in it ({parts.hostname})"
@@ -114,8 +113,12 @@ class Drilled(msgspec.Struct, frozen=True, kw_only=True):
 
     def json(self) -> dict[str, Any]:
         """What `--json` prints."""
-        more = {"exit_code": self.exit_code, "sentence": self.sentence, "findings": self.findings}
-        return {**msgspec.structs.asdict(self), **more}
+        return {
+            **msgspec.structs.asdict(self),
+            "exit_code": self.exit_code,
+            "sentence": self.sentence,
+            "findings": self.findings,
+        }
 
     def shown(self) -> Iterator[Part]:
         """The sentence, a line for each write, and what was not tried."""
@@ -208,9 +211,10 @@ def sarif(result: Drilled) -> bytes:
 
 def badge(result: Drilled) -> bytes:
     """An SVG image."""
-    colour = {0: "#0b7a3b", 1: "#b3261e", 3: "#5c6670"}[result.exit_code]
     text = "nothing could be seen" if result.exit_code == 3 else result.sentence.partition(" of them")[0]
-    return templates.badge(MARK, text, colour, text).encode()
+    return templates.badge(
+        MARK, text, {0: "#0b7a3b", 1: "#b3261e", 3: "#5c6670"}[result.exit_code], text
+    ).encode()
 
 
 def plan(result: Drilled) -> bytes:

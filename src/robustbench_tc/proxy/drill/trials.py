@@ -77,15 +77,15 @@ class Drill:
         await self._look_twice()
         for tool in by_hint:  # where another read shows that one was called, it is drilled as a write
             with suppress(NoAnswer):  # as one that gives no answer is, and that says why
-                lacking = self.inputs.lacking(tool, self._first.results)
-                if lacking or not self._unlike(*(await self._trial(ONCE, tool))[:2]):
+                if self.inputs.lacking(tool, self._first.results) or not self._unlike(
+                    *(await self._trial(ONCE, tool))[:2]
+                ):
                     self.reads.append(tool)
         if by_hint:
             await self._look_twice()
         for tool in [tool for tool in self.reads if tool.name not in self._first.results]:
             self.reads.remove(tool)
-            lacking = self.inputs.lacking(tool, self._first.results)
-            self.untried[tool.name] = lacking or "no read returned what it needs"
+            self.untried[tool.name] = str(self.inputs.lacking(tool, self._first.results))
 
     async def _look_twice(self) -> None:
         """Two fresh servers without a write, in the second one before and after a clock has moved. A read
@@ -118,9 +118,10 @@ class Drill:
         """The reads that show a change which does not come by itself."""
         stable = tokens(before) & tokens(after) & tokens(self.idle.before)
         found = Effect(changes(before, after, stable), stable, self.by_itself(stable)).changes
-        places = [f"{change.path}." for change in found]
         return frozenset(
-            name for name in self._first.results if any(one.startswith(f"{name}.") for one in places)
+            name
+            for name in self._first.results
+            if any(f"{change.path}.".startswith(f"{name}.") for change in found)
         )
 
     def _fresh(self, doing: str) -> AbstractAsyncContextManager[Link]:
@@ -180,5 +181,5 @@ class Drill:
             if hidden and not unread.answers[0].failed:
                 self.stale += sorted(hidden)
                 found = {kind: await self._trial(kind, tool) for kind in (ONCE, AGAIN)}
-        keyed = [NEW_KEY] if new_keys(tool, self._first.results) else []
-        return found | {kind: await self._trial(kind, tool) for kind in (*REPEATED, *keyed)}
+        kinds = (*REPEATED, NEW_KEY) if new_keys(tool, self._first.results) else REPEATED
+        return found | {kind: await self._trial(kind, tool) for kind in kinds}

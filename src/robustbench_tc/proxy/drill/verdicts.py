@@ -83,10 +83,9 @@ def judge(tool: Entry, trials: Mapping[str, Trial], drill: Drill) -> Judged:
             found.notes.append(f"the second call is an error: {second.text[:100]}")
     promises, warnings = claims(tool)
     found.claims = [*promises, *warnings]
-    doubles = found.verdict == "doubles"
     if found.verdict != "cannot be seen":
-        found.server = "agreement" if promises or (doubles and warnings) else "silence"
-        found.server = "lie" if tool.read_only or (doubles and promises) else found.server
+        found.server = "agreement" if promises or (found.trials and warnings) else "silence"
+        found.server = "lie" if tool.read_only or (found.trials and promises) else found.server
     return found
 
 
@@ -102,8 +101,7 @@ def compared(trials: Mapping[str, Trial], drill: Drill) -> dict[str, Effect]:
     shared = frozenset.intersection(*before) | frozenset.intersection(*given)
     seen = {kind: changes(trial.before, trial.after, shared) for kind, trial in trials.items()}
     stable = shared | (tokens(seen[ONCE]) & tokens(seen[AGAIN]))
-    leave = drill.by_itself(stable)
-    return {kind: Effect(found, stable, leave) for kind, found in seen.items()}
+    return {kind: Effect(found, stable, drill.by_itself(stable)) for kind, found in seen.items()}
 
 
 def claims(tool: Entry) -> tuple[list[str], list[str]]:

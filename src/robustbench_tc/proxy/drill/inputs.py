@@ -125,12 +125,13 @@ def _value(tool: Entry, schema: Json, name: str, results: Mapping[str, Json], de
 
 def _returned(tool: Entry, schema: Json, name: str, results: Mapping[str, Json]) -> Json:
     """The first id in results that the parameter can mean; None where there is none."""
-    *about, last = _singular(name) or [""]
-    about = about or sorted(texts.things_of(tool.name))
+    named = _singular(name) or [""]
+    about = {*(named[:-1] or texts.things_of(tool.name))}
     types = subschemas.types(schema, tool.tool.parameters)
     kinds = [kind for word, kind in _TYPES.items() if word in types or not types]
-    for owner, key, value in _scalars(results, []) if last in ID_WORDS else ():
-        if type(value) in kinds and (key == [*about, last] or (key == [last] and {*about} <= {*owner})):
+    for owner, key, value in _scalars(results, []) if named[-1] in ID_WORDS else ():
+        of_owner = key == named[-1:] and about <= {*owner}
+        if type(value) in kinds and (of_owner or (key == named and named != ["id"])):
             return value
     return None
 

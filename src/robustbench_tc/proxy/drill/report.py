@@ -56,8 +56,8 @@ def risk(server: Server) -> str | None:
 
 def title(server: Server) -> str:
     """How messages and files name a server: without the keys in its command."""
-    keys = of_process(server.command or ("",), {})
-    return msgspec.structs.replace(server, command=tuple(map(keys.blanked, server.command))).title
+    blanked = of_process(server.command or ("",), {}).blanked
+    return msgspec.structs.replace(server, command=tuple(map(blanked, server.command))).title
 
 
 class Drilled(msgspec.Struct, frozen=True, kw_only=True):

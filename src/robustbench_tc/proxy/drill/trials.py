@@ -22,7 +22,7 @@ REPEATED = (TWICE, LOST, AT_ONCE)
 """Trials in which a write is made twice as one that is retried."""
 
 TICK_S = 1.1
-"""How long nothing is done in the trial without a write, so that clocks of whole seconds move."""
+"""How long nothing is done before the trial without a write, and in it: clocks of whole seconds move."""
 SETTLE_S = 0.2
 """How long a server has to carry a write out after its answer."""
 
@@ -102,6 +102,7 @@ class Drill:
             self.untried |= silent
             self.reads = [tool for tool in self.reads if tool.name not in silent]
             return await self._look_twice()
+        await asyncio.sleep(TICK_S)
         async with self._fresh(NO_WRITE) as link:
             self._first = await self._look(link, Seen({}, {}))
             await asyncio.sleep(TICK_S)

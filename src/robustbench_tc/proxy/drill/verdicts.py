@@ -106,15 +106,18 @@ def compared(trials: Mapping[str, Trial], drill: Drill) -> dict[str, Effect]:
 
 def claims(tool: Entry) -> tuple[list[str], list[str]]:
     """What a server promises of repeated calls of a tool, and what it warns of."""
-    said = tool.tool.description
     promises = [
         *(f"takes the key {name}" for name, _ in advice.keys(tool)),
         *["idempotentHint: true"] * tool.idempotent,
         *["readOnlyHint: true"] * tool.read_only,
-        *(f"its description: {found[0]}" for found in [_REPEATABLE.search(said)] if found),
+        *(f"its description: {found[0]}" for found in [_REPEATABLE.search(tool.tool.description)] if found),
     ]
     warnings = [
-        *(f"its description: {found[0]}" for found in [advice.NOT_TWICE.search(said)] if found),
+        *(
+            f"its description: {found[0]}"
+            for found in [advice.NOT_TWICE.search(tool.tool.description)]
+            if found
+        ),
         *["idempotentHint: false"] * (inside(tool.raw, "annotations", "idempotentHint") is False),
     ]
     return promises, warnings

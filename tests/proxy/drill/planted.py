@@ -103,7 +103,12 @@ def tools() -> list[dict[str, Any]]:
     if defect == "other names each time":
         return [{"name": f"{write}_{uuid.uuid4().hex[:4]}", "inputSchema": schema(properties, [])}]
     number = {f"{thing}_id": {"type": "string"}}
-    reads = (f"list_{thing}s", {}), (f"get_{thing}", number), (adds_up, {}), ("get_status", {})
+    reads: list[tuple[str, dict[str, Any]]] = [
+        (f"list_{thing}s", {}),
+        (f"get_{thing}", number),
+        (adds_up, {}),
+        ("get_status", {}),
+    ]
     return [
         {
             "name": write,
@@ -204,8 +209,8 @@ def reply(message: dict[str, Any]) -> dict[str, Any] | None:
         except ValueError as error:
             found = {"content": [{"type": "text", "text": str(error)}], "isError": True}
     else:
-        error = {"code": -32601, "message": "no such method"}
-        return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+        refusal = {"code": -32601, "message": "no such method"}
+        return {"jsonrpc": "2.0", "id": message["id"], "error": refusal}
     return {"jsonrpc": "2.0", "id": message["id"], "result": found}
 
 

@@ -207,7 +207,7 @@ def test_it_writes_sarif_a_badge_and_a_plan_that_a_door_carries_out(rbtc: Rbtc, 
         (["--url", "https://example.com/mcp"], "example.com"),
         (["--mcp-env", "SHOP_TOKEN", "--", "touch", "started"], "credentials (SHOP_TOKEN)"),
         (["--mcp-env", "DATABASE", "--", "touch", "started"], "another machine, or credentials in it"),
-        (["--", "touch", "started", "--api-key=abcdef"], "credentials (in its command)"),
+        (["--", "sh", "-c", "touch started", "--api-key=abcdef"], "credentials (in its command)"),
         (["--", "touch", "started", "postgres://ada:secret@localhost/shop"], "credentials in it"),
         (["--", "touch", "started", "https://mcp.example.com/sse"], "mcp.example.com"),
     ],
@@ -225,7 +225,7 @@ def test_what_may_be_someone_elses_needs_permission(
         and "secret" not in said
     )
     assert not Path("started").exists()
-    if "started" in words:
+    if "--url" not in words:
         told = rbtc("drill", "--yes", *words).err
         assert "before it had listed its tools" in told and "abcdef" not in told.partition("\n")[0]
         assert Path("started").exists(), "with --yes the server is started"

@@ -68,7 +68,7 @@ def drill(
             f"{report.title(server)}: writes would really be carried out, and {risk}: say --yes to do it"
         )
     say(f"writes will really be carried out: {report.title(server)}")
-    found = report.drilled(server, list_tools(server), inputs, progress)
+    found = report.drilled(server, list_tools(server), inputs and Path(inputs), progress)
     for form, file in files.items():
         save_marked(file, form(found), report.MARK)
     return found

@@ -155,7 +155,7 @@ def answered(name: str, given: dict[str, Any]) -> Any:
     if defect == "huge" and name == adds_up:
         return "x" * 10_000_000
     if defect == "nests" and name == adds_up:
-        return "[" * 100_000
+        return "[" * 100_000 if domain == "notes" else "[" * 900 + "]" * 900
     if defect == "stale read" and name != "get_status":
         return state.cache.setdefault(name, shown)
     return shown

@@ -154,7 +154,7 @@ def drilled(server: Server, listed: Listed, file: Path | None, progress: Tell) -
     drill.untried |= {tool.name or "(nameless)": tool.problem for tool in found if tool.problem}
     try:
         writes = loop.run(_judged(drill))
-    except NoAnswer as error:
+    except (NoAnswer, RecursionError) as error:  # a result may be nested without end
         raise UserError(f"{title(server)}: {error}") from None
     fresh = "a process of its own" if server.command else "no reset, so that they may touch"
     scripts = [word for word in server.command if Path(word).is_file() and not Path(word).is_absolute()]
@@ -178,7 +178,7 @@ async def _judged(drill: Drill) -> list[Judged]:
         if tool not in drill.reads and tool.name not in drill.untried:
             try:
                 found.append(judge(tool, await drill.write(tool), drill))
-            except NoAnswer as error:
+            except (NoAnswer, RecursionError) as error:
                 drill.untried[tool.name] = str(error)
     return found
 

@@ -36,6 +36,7 @@ SLOW = (
     "proxy/mcp/test_door.py",
     "proxy/test_memory.py",
     "proxy/mcp/test_two_doors.py",
+    "proxy/drill/test_drill.py",
     "proxy/mcp/test_servers.py",
     "test_folders.py",
     "eval/leaderboard/test_sweep.py",

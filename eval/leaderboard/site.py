@@ -176,7 +176,11 @@ class _Site:
         for board, row in every:
             history = histories[boards.of_whom(row.entry)][:HISTORY]
             self.render(pages.page_of(row), "run.html.j2", row=row, board=board, history=history)
-            self.render(pages.page_of(row).removesuffix(".html") + ".svg", "badge.html.j2", row=row)
+            text = pages.badge(row)
+            told = templates.badge(
+                "RobustBench-TC", text, pages.colour(row), f"{safe(row.entry.submission.model)}: {text}"
+            )
+            self.write(pages.page_of(row).removesuffix(".html") + ".svg", told)
 
 
 def stem(board: Board) -> str:

@@ -6,9 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
-from robustbench_tc.io.files import atomic_file, check_file
 from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.io.numbers import number, p_value, percent, points
 
@@ -102,22 +100,3 @@ def markdown(verdict: Verdict) -> str:
 def _cell(text: str) -> str:
     flat = " ".join(_NOT_XML.sub("�", text).split())
     return re.sub(r"([`|<>\[\]])", lambda found: f"&#{ord(found[1])};", flat)
-
-
-def check_place(path: Path) -> None:
-    """UserError where something else than a file of the gate is at `path`."""
-    if not path.is_file() or path.is_symlink():
-        check_file(path)
-        return
-    with path.open("rb") as file:
-        if MARK.encode() not in file.read(200):
-            raise UserError(
-                f"{path} is not a file of `rbtc gate`, so it is not replaced: choose another name"
-            )
-
-
-def save(path: Path, data: bytes) -> None:
-    """A file of the gate, in place of an earlier one. Raises UserError for another file."""
-    check_place(path)
-    with atomic_file(path, replace=True) as beside:
-        beside.write_bytes(data)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .auditing import audit
     from .building import build, build_live, build_training
     from .comparing import compare, gate
+    from .drilling import drill
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
     from .exchanging import export, export_hub, export_requests, import_predictions
@@ -61,6 +62,7 @@ __all__ = [
     "compare",
     "diff",
     "draft_cases",
+    "drill",
     "evaluate",
     "explain_plan",
     "export",
@@ -105,6 +107,7 @@ _HOMES = {
     ".auditing": "audit",
     ".building": "build build_live build_training",
     ".comparing": "compare gate",
+    ".drilling": "drill",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
     ".exchanging": "export export_hub export_requests import_predictions",

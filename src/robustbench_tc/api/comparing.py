@@ -70,10 +70,11 @@ def gate(
     """
     from ..eval.stats import gate as room, gate_forms as forms
     from ..eval.stats.runs import Run, read
+    from ..io.files import check_marked, save_marked
 
     for file in (junit, markdown):
         if file is not None:
-            forms.check_place(file)
+            check_marked(file, forms.MARK)
     new = run if isinstance(run, Run) else read(run)
     base = against if isinstance(against, Run) or against is None else read(against)
     found = room.judge(
@@ -91,9 +92,9 @@ def gate(
     if save_baseline is not None:
         forms.save_baseline(new, save_baseline)
     if junit is not None:
-        forms.save(junit, forms.junit(found))
+        save_marked(junit, forms.junit(found), forms.MARK)
     if markdown is not None:
-        forms.save(markdown, forms.markdown(found).encode())
+        save_marked(markdown, forms.markdown(found).encode(), forms.MARK)
     return found
 
 

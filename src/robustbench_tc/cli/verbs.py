@@ -4,6 +4,7 @@ from ..api import leaderboard
 from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
 from ..api.comparing import compare, gate
+from ..api.drilling import drill
 from ..api.evaluating import evaluate, probe
 from ..api.exchanging import export, export_hub, export_requests, import_predictions
 from ..api.fetching import fetch
@@ -114,6 +115,14 @@ EVALUATE = (
         kept="what it was given was not touched, nor earlier scores; score again",
     ),
     Verb(
+        name="drill",
+        function=drill,
+        panel="Evaluate",
+        doing="drilling",
+        behind_dashes="mcp_command",
+        kept="the server is ended, what it wrote stays written; a drill begins again from its first trial",
+    ),
+    Verb(
         name="proxy",
         function=proxy,
         panel="Evaluate",
@@ -131,7 +140,7 @@ EVALUATE = (
     ),
     Verb(name="proxy explain", function=explain_plan, panel="Evaluate"),
 )
-"""eval, sweep, score, import, export …, proxy …."""
+"""eval, sweep, score, import, export …, drill, proxy …."""
 
 ANSWERS = (
     Verb(name="summary", function=summary, panel="Answers"),

@@ -92,6 +92,23 @@ def check_file(path: Path) -> None:
         raise UserError(f"{path} exists and is not replaced: choose another name, or remove it")
 
 
+def check_marked(path: Path, mark: str) -> None:
+    """UserError where something else is at `path` than a file that begins with the mark of one command."""
+    if not path.is_file() or path.is_symlink():
+        check_file(path)
+        return
+    with path.open("rb") as file:
+        if mark.encode() not in file.read(200):
+            raise UserError(f"{path} is not a file of `{mark}`, so it is not replaced: choose another name")
+
+
+def save_marked(path: Path, data: bytes, mark: str) -> None:
+    """A file of the command's, in place of an earlier one. Raises UserError for another file."""
+    check_marked(path, mark)
+    with atomic_file(path, replace=True) as beside:
+        beside.write_bytes(data)
+
+
 @contextmanager
 def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
     """One process at a time: a second one is refused with a UserError while the block runs, or waits."""

@@ -47,6 +47,12 @@ def environment(package: str, inside: str = "") -> jinja2.Environment:
     return made
 
 
+def badge(label: str, text: str, colour: str, tip: str) -> str:
+    """An SVG image of a label and a text. `tip`: the text for those who point at it, or hear it."""
+    values = {"label": label, "text": text, "colour": colour, "tip": tip}
+    return environment("robustbench_tc.io").get_template("badge.html.j2").render(values)
+
+
 def plain(text: str) -> str:
     """Text that can neither break a Markdown table nor start markup."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", re.sub(r"[\r\n]", " ", text))

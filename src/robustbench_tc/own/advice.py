@@ -137,12 +137,13 @@ _NEW_KEY = re.compile(
     re.IGNORECASE,
 )
 _SAME_KEY = re.compile(r"\b(?:same|re-?used?)\b(?<!never reuse)", re.IGNORECASE)
-_NOT_TWICE = re.compile(
+NOT_TWICE = re.compile(
     r"\b(?:not|non)[- ]idempotent\b"
     r"|\b(?:new|another|again)\b[^.;]*\b(?:each|every) (?:call|time|invocation)\b"
     r"|\b(?:each|every) (?:call|time|invocation)\b[^.;]*\b(?:new|another|again)\b",
     re.IGNORECASE,
 )
+"""What a description says of a tool whose second call does something more."""
 
 
 def _writes(entry: Entry) -> bool:
@@ -150,7 +151,7 @@ def _writes(entry: Entry) -> bool:
     return texts.verb_of(entry.name) in texts.WRITES and not entry.read_only
 
 
-def _keys(entry: Entry) -> list[tuple[str, str]]:
+def keys(entry: Entry) -> list[tuple[str, str]]:
     """The parameters by which a server can see that a call is a repeated one, and their descriptions."""
     return [(name, str(schema.get("description"))) for name, schema in _schemas(entry) if _KEY.search(name)]
 
@@ -158,13 +159,18 @@ def _keys(entry: Entry) -> list[tuple[str, str]]:
 @rule("retry-no-key")
 @of_each("it writes, and has neither idempotentHint nor a key: repeated after a timeout, it is done twice")
 def _retry_no_key(entry: Entry, _: None) -> Iterable[str]:
-    return [entry.name] if _writes(entry) and not entry.idempotent and not _keys(entry) else []
+    return [entry.name] if _writes(entry) and not entry.idempotent and not keys(entry) else []
+
+
+def new_with_each_call(entry: Entry) -> list[str]:
+    """Those of them whose descriptions ask for a new key with each call."""
+    return [name for name, said in keys(entry) if _NEW_KEY.search(said) and not _SAME_KEY.search(said)]
 
 
 @rule("retry-new-key")
 @of_each("asks for a new key with each call, so that a retry is a second write: {}")
 def _retry_new_key(entry: Entry, _: None) -> Iterable[str]:
-    return [name for name, said in _keys(entry) if _NEW_KEY.search(said) and not _SAME_KEY.search(said)]
+    return new_with_each_call(entry)
 
 
 @rule("retry-hints")
@@ -175,7 +181,7 @@ def _retry_hints(entry: Entry, _: None) -> Iterable[str]:
     verbs = {texts.verb_of(entry.name), first}
     if entry.read_only and verbs & texts.WRITES and not verbs & texts.READS:
         yield "that it changes nothing"
-    if entry.idempotent and _NOT_TWICE.search(entry.tool.description):
+    if entry.idempotent and NOT_TWICE.search(entry.tool.description):
         yield "that a second call changes nothing more"
     if isinstance(hints, dict) and hints.get("destructiveHint") is False and verbs & texts.DELETES:
         yield "that nothing is lost"

@@ -66,7 +66,7 @@ class Sampler:
 
     def _value(self, schema: Json, name: str, depth: int) -> Json:
         self._left -= 1
-        if (stated := self._stated(schema)) is not None:
+        if (stated := stated_value(schema, self._root)) is not None:
             return stated
         types = subschemas.types(schema, self._root)
         properties, required, _ = declared(schema, self._root)
@@ -81,15 +81,6 @@ class Sampler:
         if types & {"integer", "number"} and isinstance(least, int | float):
             return least
         return matchers.example({"any": True}, schema, self._root)
-
-    def _stated(self, schema: Json) -> Json:
-        """The first short value that a schema names itself; None without one."""
-        found = [subschemas.stated(schema, word, self._root) for word in ("const", "default", "example")]
-        for word in ("examples", "enum"):
-            values = subschemas.stated(schema, word, self._root)
-            if isinstance(values, list):
-                found += values[:1]
-        return next((one for one in found if one is not None and len(dumps(one)) <= LONGEST), None)
 
     def _text(self, schema: Json, name: str) -> str:
         pattern = subschemas.stated(schema, "pattern", self._root)
@@ -107,6 +98,16 @@ class Sampler:
             except ValueError:  # RE2 has no form for it: the tool may still be right
                 self._examples[pattern] = None
         return (self._examples[pattern] or "")[:LONGEST]
+
+
+def stated_value(schema: Json, root: Json) -> Json:
+    """The first short value that a schema names itself; None without one. `root`: what it points into."""
+    found = [subschemas.stated(schema, word, root) for word in ("const", "default", "example")]
+    for word in ("examples", "enum"):
+        values = subschemas.stated(schema, word, root)
+        if isinstance(values, list):
+            found += values[:1]
+    return next((one for one in found if one is not None and len(dumps(one)) <= LONGEST), None)
 
 
 def spelt(name: str) -> str:

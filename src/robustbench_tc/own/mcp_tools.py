@@ -45,7 +45,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """How messages name it."""
-        return re.sub(r"//[^/@]*@", "//", self.url) or " ".join(self.command)[:80]
+        return re.sub(r"//[^/@\s]*@", "//", self.url or " ".join(self.command))[:80]
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):

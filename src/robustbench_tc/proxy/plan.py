@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -164,14 +164,7 @@ def read_plan(path: Path) -> Plan:
 
 def parse_plan(data: bytes, where: str) -> Plan:
     """The plan of a YAML text. `where` names the file in errors. Raises UserError."""
-    root, fields = yaml.load(data, where), Fields(where)
-    top = dict(fields.mapping(root, "the plan", ("version", *Plan.__struct_fields__)))
-    fields.version(top, root.line)
-    del top["version"]
-    try:
-        plan = msgspec.convert({name: node.data() for name, node in top.items()}, Plan)
-    except msgspec.ValidationError as error:
-        fields.fail(_line(root, str(error)), str(error))
+    plan, fields, top = read_struct(Plan, data, where, "the plan")
     for place, fault in enumerate(plan.faults):
         if fault.mistake is not None:
             fields.fail(top["faults"].value[place].line, fault.mistake)
@@ -180,9 +173,28 @@ def parse_plan(data: bytes, where: str) -> Plan:
     )
 
 
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+
+def read_struct(
+    kind: type[Struct], data: bytes, where: str, what: str
+) -> tuple[Struct, Fields, dict[str, Node]]:
+    """The struct of a YAML text with `version: 1`, and its fields with their lines. Raises UserError."""
+    root, fields = yaml.load(data, where), Fields(where)
+    top = dict(fields.mapping(root, what, ("version", *kind.__struct_fields__)))
+    fields.version(top, root.line)
+    del top["version"]
+    try:
+        return msgspec.convert({name: node.data() for name, node in top.items()}, kind), fields, top
+    except msgspec.ValidationError as error:
+        fields.fail(_line(root, str(error)), str(error))
+
+
 def _line(node: Node, path: str) -> int:
-    """The line of what an error of msgspec's is about: `… - at `$.faults[0].rate``."""
-    for name, place in re.findall(r"\.(\w+)|\[(\d+)\]", path.rpartition("`$")[2]):
+    """The line of what an error of msgspec's is about: `… - at `$.faults[0].rate``; of an entry that it names
+    by `[...]` alone, the line of the mapping."""
+    path = path.rpartition("`$")[2].partition("[...]")[0]
+    for name, place in re.findall(r"\.(\w+)|\[(\d+)\]", path):
         node = node.value[name or int(place)]
     return node.line
 

@@ -106,5 +106,7 @@ def test_the_figure_of_the_docs_is_drawn_from_the_run() -> None:
     for name, one in {"base": found["base"], **found["seeds"][0]}.items():
         cells = [f"{100 * result.accuracy(one['right'], condition):.0f}" for condition in result.CONDITIONS]
         assert f"| {name} | {' | '.join(cells)} | {one['written']} |" in told
-    for line in result.bars(found["base"]["right"], [{k: v["right"] for k, v in found["seeds"][0].items()}]):
-        assert line.holds
+    arms = {name: one["right"] for name, one in found["seeds"][0].items()}
+    for bar in result.bars(found["base"]["right"], [arms]):  # the docs say what held, and what did not
+        counts = f"{bar.gained} questions gained, {bar.lost} lost, p = {bar.p:.2g}"
+        assert f"- {bar.arm} above {bar.against}: {counts}." in told

@@ -9,9 +9,7 @@ again: a run that was stopped goes on in its folder, in the sizes that it began 
 
 import json
 import math
-import os
 import shutil
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -21,12 +19,17 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.option import silent
 from robustbench_tc.train_recipes import recipe, start
+from robustbench_tc.train_recipes.trl.smoke import run_program
 
 from . import likelihood, result, rows
 
 ROWS, QUESTIONS = 480, 72
 """Training rows of an arm and held-out requests, at most; a smaller budget has the same share of both."""
+
+LOSS = "{'loss'"
+"""How the lines begin in which TRL tells of its steps."""
 
 QUESTIONS_FILE = "questions.json"
 
@@ -240,8 +243,8 @@ def _built(source: Path, build: Path, types: str, seed: int) -> None:
     if not (build / "build_report.json").is_file():
         words = ["--rlla", str(source), "--types", types, "--seed", str(seed), "--out", str(build)]
         words += ["--configs", "full,retry", "--generator", "realistic_typos=rule"]
-        _ended(
-            [sys.executable, "-m", "robustbench_tc", "build", "toolrl-dr", *words], "the build", quiet=True
+        run_program(
+            [sys.executable, "-m", "robustbench_tc", "build", "toolrl-dr", *words], "the build", silent
         )
 
 
@@ -273,22 +276,8 @@ def _trained(model: Path, folder: Path, arm: str, seed: int, *, on_gpu: bool, gr
 def _recipe(name: str, words: list[str], out: Path, what: str) -> None:
     if not (out / "model" / "config.json").is_file():
         typer.echo(f"{what}: training", err=True)
-        _ended([sys.executable, "-m", f"robustbench_tc.train_recipes.{name}", *words], what)
-
-
-def _ended(words: list[str], what: str, *, quiet: bool = False) -> None:
-    """Runs a program to its end. Raises UserError with its last line where it fails."""
-    env = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-    last = ""
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
-    ) as process:
-        for line in process.stdout or ():
-            last = line.strip() or last
-            if not quiet and "'loss'" in line:
-                typer.echo(f"{what}: {line.strip()}", err=True)
-    if process.returncode:
-        raise UserError(f"{what} ended with status {process.returncode}: {last[:300]}")
+        command = [sys.executable, "-m", f"robustbench_tc.train_recipes.{name}", *words]
+        run_program(command, what, lambda line: typer.echo(f"{what}: {line}", err=True), LOSS)
 
 
 def _scored(model: Path, out: Path, path: Path) -> dict[str, Any]:
@@ -301,7 +290,7 @@ def _scored(model: Path, out: Path, path: Path) -> dict[str, Any]:
             str(model),
             str(out / QUESTIONS_FILE),
         ]
-        _ended([*words, str(path)], str(path), quiet=True)
+        run_program([*words, str(path)], str(path), silent)
         typer.echo(f"{path}: asked", err=True)
     return dict(json.loads(path.read_text()))
 

@@ -23,7 +23,7 @@ HEAD, TAIL, THOUGHT = (
     "\n\nThink, then call.",
     "<think> A tool answers this. </think>",
 )
-"""ToolRL's form in few words: a training prompt has at most 256 tokens of SmolLM2's."""
+"""ToolRL's form in few words, so that a small model reads a prompt quickly."""
 
 HELD_OUT = 6
 """Registries at the end of the file that no train row is of."""

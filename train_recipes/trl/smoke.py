@@ -131,7 +131,7 @@ def _prepared(out: Path, seed: int) -> Path:
         toy.write_rows(rows)
     if not (training / "build_report.json").is_file():
         build = ["build", "toolrl-dr", "--rlla", str(rows), "--configs", "full", "--out", str(training)]
-        _ended([sys.executable, "-m", "robustbench_tc", *build], "the build", print)
+        run_program([sys.executable, "-m", "robustbench_tc", *build], "the build", print)
     if not (base / "config.json").is_file():
         typer.echo(f"fine-tuning a random model on {toy.SFT_ROWS} rows", err=True)
         half = base.with_name(f"{base.name}-part")
@@ -153,7 +153,7 @@ def _trained(out: Path, base: Path, seed: int, steps: int) -> dict[str, list[dic
     def run(name: str) -> None:
         folder = out / f"{name}-{seed}"
         words = [*common, "--out", str(folder), *RUNS[name]]
-        _ended(words, name, lambda line: typer.echo(f"{name}: {line}", err=True))
+        run_program(words, name, lambda line: typer.echo(f"{name}: {line}", err=True))
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(run, RUNS))
@@ -168,15 +168,18 @@ def _curve(path: Path, steps: int) -> list[dict[str, float]]:
     return [found[step] for step in range(1, steps + 1)]
 
 
-def _ended(words: list[str], what: str, tell: Callable[[str], None]) -> None:
-    """Runs a program to its end, telling its lines. Raises UserError with its last one where it fails."""
+def run_program(words: Sequence[str], what: str, tell: Callable[[str], None], lines: str = "step ") -> None:
+    """Runs a program on one thread to its end, telling those of its lines that begin so.
+
+    Raises UserError with its last line where it fails.
+    """
     env = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
     ) as process:
         last = ""
         for line in process.stdout or ():
-            if line.startswith("step "):
+            if line.startswith(lines):
                 tell(line.rstrip())
             if line.strip():
                 last = line.strip()

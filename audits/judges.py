@@ -64,7 +64,7 @@ def recorded_judge(path: Path | None = None, build: Path | None = None) -> Recor
         except UserError:  # provenance names a file that cannot be read
             kept = ()
 
-    @lru_cache(1)  # the new tools of a row come one after the other
+    @lru_cache(1_000)  # the passes over the judged items ask for the same registries
     def made(clean_id: str, registry: str) -> set[tuple[str, ...]]:
         return sets_of_new_tools(clean_id, msgspec.json.decode(registry, type=list[Tool]), orders, kept)
 

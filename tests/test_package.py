@@ -146,7 +146,7 @@ def test_the_wheel_works_where_it_is_installed(built: tuple[Path, Path], tmp_pat
     for name, file in (("inspect", "pyproject.toml"), ("verifiers", "README.md"), ("lm-eval", "_rbtc.yaml")):
         place = Path(run("list", name).strip())
         assert place.is_relative_to(site) and (place / file).is_file()
-    assert "wrote 8 files" in run("init", "demo")
+    assert "wrote 9 files" in run("init", "demo")
     assert "rows in bench" in run("build", "--cases", "demo/cases.yaml", "--out", "bench")
     assert (tmp_path / "bench" / "clean").is_dir()
 

@@ -137,6 +137,9 @@ OUTPUTS: dict[str, list[Output]] = {
     "data amend release": [Output("data amend {out} --withdraw --reason because")],
     "data fetch --sources": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
     "lint --save": [Output("lint --save {out} -- {python} {mcp} plain")],
+    "drill --sarif": [Output("drill --sarif {out} -- {python} {mcp} plain")],
+    "drill --badge": [Output("drill --badge {out} -- {python} {mcp} plain")],
+    "drill --save-plan": [Output("drill --save-plan {out} -- {python} {mcp} plain")],
     "proxy --journal": [
         Output("proxy --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}"),
         Output("proxy --mcp-url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}"),
@@ -187,7 +190,7 @@ train check --model-dir, train check --recipe-file,
 data amend --answers, data amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy --plan, proxy --mcp-servers, proxy explain plan,
+gate run, lint files, drill --inputs, proxy --plan, proxy --mcp-servers, proxy explain plan,
 build --cases, compare --log-key, report --log-key
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""
@@ -648,6 +651,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         f"{io}parquet.py": {"rename"},  # shards, in a new folder
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
+        "benchmarks/train_real/__main__.py": {"rmtree"},  # checkpoints of models that were asked
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/draw_mutants.py": {"rename"},  # a new session of its own
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py

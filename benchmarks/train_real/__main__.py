@@ -11,6 +11,7 @@ import json
 import math
 import shutil
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.io import files, folders
 from robustbench_tc.option import silent
 from robustbench_tc.train_recipes import recipe, start
 from robustbench_tc.train_recipes.trl.smoke import run_program
@@ -159,7 +161,9 @@ def _planned(out: Path, model: Path, seeds: int, budget: float) -> dict[str, Any
         if {key: plan[key] for key in asked} != asked:
             raise UserError(f"{out} holds a run of another model, seeds or budget: choose another --out")
         return plan
-    cost = _timed(out / "timing", model)
+    folders.check_new(out)
+    with tempfile.TemporaryDirectory() as scratch:
+        cost = _timed(Path(scratch), model)
     most = cost.minutes(seeds, 1)
     fixed = cost.minutes(seeds, 0)
     share = min(1.0, (budget - fixed) / (most - fixed))
@@ -177,7 +181,8 @@ def _planned(out: Path, model: Path, seeds: int, budget: float) -> dict[str, Any
         f"{len(result.CONDITIONS)} conditions: about {cost.minutes(seeds, share):.0f} of {budget:g} minutes",
         err=True,
     )
-    path.write_text(json.dumps(plan, indent=1) + "\n")
+    with files.atomic_file(path) as made:
+        made.write_text(json.dumps(plan, indent=1) + "\n")
     return plan
 
 
@@ -206,7 +211,6 @@ def _timed(folder: Path, model: Path) -> Cost:
     answered = time.perf_counter()
     likelihood.writes_right(read, tokenizer, asked[:2])
     wrote = time.perf_counter()
-    shutil.rmtree(folder)
     return Cost((trained - began) / 12, (answered - trained) / len(asked), (wrote - answered) / 2)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from robustbench_tc.io.files import atomic_file
+
 from .rows import Question
 
 WRITTEN = 20
@@ -90,6 +92,5 @@ def scores(model: Path, questions: Path) -> dict[str, Any]:
 
 if __name__ == "__main__":
     model, questions, out = map(Path, sys.argv[1:])
-    part = out.with_suffix(".part")
-    part.write_text(json.dumps(scores(model, questions)) + "\n")
-    part.replace(out)
+    with atomic_file(out) as part:
+        part.write_text(json.dumps(scores(model, questions)) + "\n")

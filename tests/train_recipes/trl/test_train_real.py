@@ -27,7 +27,10 @@ def test_a_whole_run_and_one_that_goes_on(
     model, out = folder / "base", tmp_path / "out"
     with pytest.raises(UserError, match="a run worth making takes"):
         command.train_real(model, out, budget=0)
-    assert not (out / "plan.json").exists()
+    assert not out.exists()
+    (folder / "rows" / "mine").write_text("")
+    with pytest.raises(UserError, match="is not empty"):
+        command.train_real(model, folder / "rows")
     with pytest.raises(UserError, match="no model in"):
         command.train_real(tmp_path, out)
     with pytest.raises(typer.Exit):  # of so few questions no bar holds

@@ -119,7 +119,8 @@ def questions(build: Path, own: Sequence[Registry], data: str) -> list[Question]
 
 
 def question(row: TrainingRow, values: Mapping[str, Sequence[str]]) -> Question:
-    """A row with its gold call, a call of every tool that is listed, and gold calls with another value.
+    """A row with its gold call, a call of every tool that is listed, and gold calls with another value, without
+    one of the arguments, and without any.
 
     `values`: parameter → values, of which only the gold's own stands in the request.
     """
@@ -130,9 +131,11 @@ def question(row: TrainingRow, values: Mapping[str, Sequence[str]]) -> Question:
     for tool in parse_system(row.prompt[0].content).tools:
         parameters = [one for one in tool.properties if one not in UNUSED]
         answers.append(_called(tool.name, dict(zip(parameters, itertools.cycle(given.values())))))
+    answers.append(_called(name, {}))
     for parameter, value in given.items():
         other = next(one for one in values[parameter] if one != value)
         answers.append(_called(name, given | {parameter: other}))
+        answers.append(_called(name, {key: text for key, text in given.items() if key != parameter}))
     return Question(
         str(row.extra_info["clean_id"]),
         str(row.extra_info["type_code"]),

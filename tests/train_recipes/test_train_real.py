@@ -18,7 +18,7 @@ RESULT = ROOT / "benchmarks" / "train_real" / "result.json"
 def test_no_tool_is_trained_on_and_held_out() -> None:
     trained, held = rows.registries()
     names = [name for one in (*trained, *held) for name in one.tools]
-    assert len(names) == len(set(names)) == 4 * 20 and len(held) == rows.HELD_OUT
+    assert len(names) == len(set(names)) == 4 * 26 and len(held) == rows.HELD_OUT
     for one in (*trained, *held):
         for _, parameters, requests in one.tools.values():
             assert len(set(requests)) == 3

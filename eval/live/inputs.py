@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
-from robustbench_tc import live_types, schema, taxonomy
+from robustbench_tc import live_types, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Fault, LiveRow, row_hash
 from robustbench_tc.worlds.faults import meant

@@ -7,7 +7,7 @@ A kind that is about an effect (an error after it, a write that does nothing, an
 done twice) is met by a call that has one: a call that fails leaves the fault for the next. Everything else
 passes unchanged, so that an episode with a fault and its clean one agree up to the call that meets it.
 
-Of several faults (`Fault.then`) each counts all calls, and a call meets the first that stands before it.
+Of several faults (`Fault.then`) each counts all calls, and a call is for the first that stands before it.
 """
 
 import json

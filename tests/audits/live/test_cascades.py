@@ -66,9 +66,7 @@ def test_the_gate_is_green_and_runs_every_check_of_them(cascades: Path) -> None:
     report = gate.audit(cascades)
     assert [check.id for check in report.blocking] == []
     ran = {check.id: check for check in report.checks}
-    assert (ran["replay.cascade_is_repaired"].status, ran["replay.cascade_is_repaired"].applied) == (
-        "passed",
-        118,
-    )
+    repaired = ran["replay.cascade_is_repaired"]
+    assert (repaired.status, repaired.applied) == ("passed", 118)
     for id in ("rows.fault_is_its_types", "replay.position_is_decisive", "replay.fault_is_met"):
         assert (ran[id].status, ran[id].applied) == ("passed", 237)

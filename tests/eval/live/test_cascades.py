@@ -1,4 +1,4 @@
-"""Agents before several faults: verdicts that are known, what each fault cost, and the table that compares."""
+"""Agents before several faults: verdicts that are known, what each fault cost, and the table beside it."""
 
 from pathlib import Path
 
@@ -119,11 +119,14 @@ def test_they_are_in_no_sum_and_no_headline(tmp_path: Path) -> None:
         *(score(task) for task in range(30)),
         *(score(task, NO_OP, right=task < 12, met=1, recovered=False) for task in range(30)),
     ]
-    more = _scored({letters: 0 for letters in CASCADES.values()}, tasks=30)
+    more = _scored(dict.fromkeys(CASCADES.values(), 0), tasks=30)
     alone = {line.name: line for line in lines(plain)}
     beside = {line.name: line for line in lines([*plain, *more])}
     assert {name: beside[name] for name in alone} == alone
     assert beside.keys() - alone.keys() == CASCADES.keys()
     before = screen_of(live(tmp_path / "plain", plain)).overview.answer
     after = screen_of(live(tmp_path / "more", [*plain, *more])).overview.answer
-    assert after.lines == before.lines and after.sentence == before.sentence
+    assert after.sentence == before.sentence and after.lines.keys() == before.lines.keys()
+    for name, line in before.lines.items():
+        other = after.lines[name]
+        assert (line.word, line.p_holm, line.keeps) == (other.word, other.p_holm, other.keeps)

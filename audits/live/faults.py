@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 
-import msgspec
+from msgspec.structs import replace
 
 from robustbench_tc.live_types import CASCADES, type_code
 from robustbench_tc.schema import AFTER_EFFECT, Fault, LiveRow, dumps
@@ -72,8 +72,7 @@ def fault_is_its_types(row: LiveRow, entry: Entry) -> None:
     assert b is None or b.kind in AFTER_EFFECT, "b does not come after the effect"
     if a is not None and b is not None:
         assert AFTER_EFFECT[b.kind] == a.kind, "a and b say different things"
-        retry = msgspec.structs.replace(a.at, nth=a.at.nth + 1)
-        assert b.at == retry, "b does not meet the retry of a's call"
+        assert b.at == replace(a.at, nth=a.at.nth + 1), "b does not meet the retry of a's call"
     if a is not None and c is not None:
         assert c.at.tool not in (None, a.at.tool), "a retry of a's call counts as one of c's"
 

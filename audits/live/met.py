@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from robustbench_tc.schema import At, Call, LiveRow, LiveTool
 
@@ -43,9 +43,9 @@ def each_fault(row: LiveRow) -> Iterator[LiveRow]:
     before that call. The position is of the first."""
     for number, fault in enumerate(row.faults):
         retried = sum(one.at.tool == fault.at.tool for one in row.faults[:number])
-        at = msgspec.structs.replace(fault.at, nth=max(1, fault.at.nth - retried))
-        alone = msgspec.structs.replace(fault, at=at, then=())
-        yield msgspec.structs.replace(row, fault=alone, position=None if number else row.position)
+        at = replace(fault.at, nth=max(1, fault.at.nth - retried))
+        position = None if number else row.position
+        yield replace(row, fault=replace(fault, at=at, then=()), position=position)
 
 
 def _names(at: At, gold: GoldCall) -> bool:

@@ -13,11 +13,11 @@ from itertools import islice, takewhile
 import msgspec
 
 from robustbench_tc.eval.score.told import Told, asks
-from robustbench_tc.schema import Int32, LiveRow, Reply, Step
+from robustbench_tc.schema import Int32, Json, LiveRow, Reply, Step
 
 from .carrying_out import leaves, looks_failed, parsed
 from .replay import Replay
-from .stage import Key, Played
+from .stage import Key
 from .success import effects, message, tellings
 
 
@@ -193,46 +193,27 @@ def _exactly(step: Step) -> str:
     return json.dumps([step.name, step.arguments], sort_keys=True)
 
 
-class FaultLedger(msgspec.Struct, frozen=True):
-    """What one of several faults of a row cost: what came after it in the same turn, until the agent met
-    another."""
-
-    kind: str
-    met: int = 0
-    """Calls that met it."""
-    steps: int = 0
-    """Calls of the agent's after it that met no fault."""
-    writes: int = 0
-    """Of these, those that changed the world."""
-    tokens: int | None = None
-    """Of the replies after it; null where the endpoint counts none."""
-
-
-def by_fault(replay: Replay) -> tuple[FaultLedger, ...]:
-    """One for each fault of the row, in its order."""
-    met = Counter(one.step.fault for one in replay.steps if one.step.met)
-    after: dict[int | None, list[Played]] = defaultdict(list)
-    tokens: dict[int | None, list[int | None]] = defaultdict(list)
+def by_fault(replay: Replay) -> list[dict[str, Json]]:
+    """What each fault of a row cost, in their order: the calls that met it (`met`), and what came after one in
+    the same turn until the agent met another: calls (`steps`), calls that changed the world (`writes`), and
+    tokens, null where the endpoint counts none."""
+    costs: dict[int | None, Counter[str]] = defaultdict(Counter)
     played, turn, latest = iter(replay.steps), 0, None
     for reply in replay.episode.replies:
         if reply.turn != turn:
             turn, latest = reply.turn, None
-        tokens[latest].append(_tokens(reply))
+        if (tokens := _tokens(reply)) is not None:
+            costs[latest]["tokens"] += tokens
         for one in islice(played, len(reply.steps)):
             if one.step.met:
                 latest = one.step.fault
-            else:
-                after[latest].append(one)
-    return tuple(
-        FaultLedger(
-            fault.kind,
-            met[number],
-            steps=sum(one.step.defence is None for one in after[number]),
-            writes=sum(one.changed for one in after[number]),
-            tokens=_sum(tokens[number]),
-        )
-        for number, fault in enumerate(replay.row.faults)
-    )
+            costs[latest].update(
+                met=one.step.met,
+                steps=not one.step.met and one.step.defence is None,
+                writes=not one.step.met and one.changed,
+            )
+    empty = {"met": 0, "steps": 0, "writes": 0, "tokens": None}
+    return [{"kind": one.kind, **empty, **costs[at]} for at, one in enumerate(replay.row.faults)]
 
 
 def harm(replay: Replay) -> dict[str, int]:

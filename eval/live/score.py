@@ -87,7 +87,7 @@ class LiveScore(Ledger, frozen=True, kw_only=True):
     turns: Json = None
     """The ledger of each turn."""
     faults: Json = None
-    """Of a row with several faults what each cost (`ledger.FaultLedger`); else null."""
+    """Of a row with several faults what each cost (`ledger.by_fault`); else null."""
 
     @property
     def counts(self) -> bool:
@@ -126,7 +126,7 @@ def score_one(replay: Replay) -> LiveScore:
         silent_failure=None if state is None else not state and silent,
         downstream_errors=replay.downstream,
         turns=list(msgspec.to_builtins(turns)),
-        faults=list(msgspec.to_builtins(by_fault(replay))) if len(row.faults) > 1 else None,
+        faults=by_fault(replay) if len(row.faults) > 1 else None,
     )
 
 

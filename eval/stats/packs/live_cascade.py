@@ -23,11 +23,12 @@ Scores = Mapping[str, Mapping[tuple[str, int], "LiveScore"]]
 
 def tables(given: Given) -> Iterable[Table]:
     """Success by number of faults, and what each fault of several cost."""
-    codes = {"clean": "", **{type_code(name): letters for name, letters in CASCADES.items()}}
-    scores: dict[str, dict[tuple[str, int], LiveScore]] = {letters: {} for letters in codes.values()}
-    for one in given.run.live:
-        if one.type_code in codes and one.success is not None:
-            scores[codes[one.type_code]][one.clean_id, one.repeat] = one
+    codes = {"": "clean", **{letters: type_code(name) for name, letters in CASCADES.items()}}
+    found = [one for one in given.run.live if one.success is not None]
+    scores = {
+        letters: {(one.clean_id, one.repeat): one for one in found if one.type_code == code}
+        for letters, code in codes.items()
+    }
     yield Table(
         name="live_cascade_success",
         title="Success by number of faults",
@@ -76,10 +77,5 @@ def _costs(scores: Scores) -> Iterator[tuple[Cell, ...]]:
     for letters, name in TOGETHER.items():
         for at, letter in enumerate(letters):
             met = [cost for one in scores[letters].values() if (cost := one.faults[at])["met"]]
-            sums = (_sum([cost[what] for cost in met]) for what in ("steps", "writes", "tokens"))
-            yield name, letter, len(met), *sums
-
-
-def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [one for one in counts if one is not None]
-    return sum(known) if known else None
+            known = ([cost[what] for cost in met] for what in ("steps", "writes", "tokens"))
+            yield name, letter, len(met), *(None if None in counts else sum(counts) for counts in known)

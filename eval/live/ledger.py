@@ -194,9 +194,9 @@ def _exactly(step: Step) -> str:
 
 
 def by_fault(replay: Replay) -> list[dict[str, Json]]:
-    """What each fault of a row cost, in their order: the calls that met it (`met`), and what came after one in
-    the same turn until the agent met another: calls (`steps`), calls that changed the world (`writes`), and
-    tokens, null where the endpoint counts none."""
+    """What each fault of a row cost, in their order: the calls that met it (`met`), and what came after one
+    in the same turn until the agent met another: calls (`steps`), calls that changed the world (`writes`),
+    and tokens, null where the endpoint counts none."""
     costs: dict[int | None, Counter[str]] = defaultdict(Counter)
     played, turn, latest = iter(replay.steps), 0, None
     for reply in replay.episode.replies:

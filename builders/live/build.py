@@ -193,13 +193,12 @@ def rows_of(code: str, made: Prepared) -> Iterator[LiveRow]:
     if code in made.registries:
         yield from (one for one in made.registries[code].values() if isinstance(one, LiveRow))
         return
-    name = code.removeprefix("live_")
     for row in made.clean:
-        one = None if code == "clean" else made.placements[row.clean_id].get(name)
+        one = made.placements.get(row.clean_id, {}).get(code.removeprefix("live_"))
         if code == "clean":
             yield row
         elif isinstance(one, Placed):
-            yield faulted(row, name, one)
+            yield faulted(row, code, one)
 
 
 def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: None) -> list[LiveRow]:

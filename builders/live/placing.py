@@ -186,18 +186,16 @@ async def placed(
     trace = await traced(worlds, world, row)
     prober = Prober(worlds, world, trace)
     found = await sites(trace, prober)
-    together = dict[str, Placed | Reason]()
-    if not CASCADES.keys().isdisjoint(types):
-        together = await _cascaded(found, prober, rng(seed, "live_cascade", row.clean_id))
+    draw = rng(seed, "live_cascade", row.clean_id)
+    together = await _cascaded(found, prober, draw) if CASCADES.keys() & set(types) else {}
     return {
         name: together.get(name) or await _one(name, found, prober, rng(seed, type_code(name), row.clean_id))
         for name in types
     }
 
 
-def faulted(clean: LiveRow, name: str, one: Placed) -> LiveRow:
-    """The clean row with the fault of one of `live_types.FAULT_TYPES`."""
-    code = type_code(name)
+def faulted(clean: LiveRow, code: str, one: Placed) -> LiveRow:
+    """The clean row with the fault of a type."""
     return msgspec.structs.replace(
         clean,
         id=f"{clean.clean_id}::{code}",
@@ -235,8 +233,8 @@ async def _cascaded(found: list[Site], prober: Prober, draw: random.Random) -> d
     `c` at a call of another tool, which no retry can count as."""
     shown = [site for site in found if site.seen is not None]
     if not shown:
-        writes = any(site.position != "used_read" for site in found)
-        return dict.fromkeys(CASCADES, "hidden" if writes else "no_decisive_write")
+        reads = all(site.position == "used_read" for site in found)
+        return dict.fromkeys(CASCADES, "no_decisive_write" if reads else "hidden")
     site, lost = draw.choice(shown), draw.choice(list(AFTER_EFFECT))
     pairs = [(one, other) for one in shown for other in found if other.at.tool.name != one.at.tool.name]
     draw.shuffle(pairs)
@@ -252,11 +250,10 @@ async def _cascaded(found: list[Site], prober: Prober, draw: random.Random) -> d
     retry = msgspec.structs.replace(b.fault, at=later)
     made: dict[str, Placed | Reason] = {"cascade_a": a, "cascade_b": b, "cascade_ab": a.followed_by(retry)}
     if isinstance(third, Placed):
-        c = third.fault
         made |= {
             "cascade_c": third,
-            "cascade_ac": a.followed_by(c),
-            "cascade_abc": a.followed_by(retry, c),
+            "cascade_ac": a.followed_by(third.fault),
+            "cascade_abc": a.followed_by(retry, third.fault),
         }
     return {**dict.fromkeys(CASCADES, third), **made}
 

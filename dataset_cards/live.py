@@ -2,8 +2,8 @@
 
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.report import LiveReport
-from robustbench_tc.live_types import config_of, type_code
-from robustbench_tc.schema import AFTER_EFFECT, CORE_TEXTS, KINDS
+from robustbench_tc.live_types import CASCADES, FAULT_TYPES, config_of, type_code
+from robustbench_tc.schema import AFTER_EFFECT, CORE_TEXTS
 from robustbench_tc.schema.running import RESULT_FAULTS
 from robustbench_tc.worlds.find import BFCL
 
@@ -59,6 +59,14 @@ FAULTS: dict[str, tuple[str, str]] = {
             "Read again.",
         ),
     ),
+    **dict.fromkeys(
+        CASCADES,
+        (
+            "The faults of its letters. a: a call is not carried out. b: that call, or behind a its retry, is "
+            "carried out, and the agent is told the same. c: a fault of another tool's call.",
+            "Look after each, and repair it.",
+        ),
+    ),
 }
 """Kind → what happens, what is right."""
 
@@ -84,7 +92,7 @@ def live_card(report: LiveReport, release: Release | None = None) -> str:
         tags=("tool-calling", "function-calling", "agents", "multi-turn", "robustness", "benchmark"),
         configs=configs,
         shown=SHOWN if SHOWN in configs else configs[:2][-1],
-        kinds=[kind for kind in KINDS if type_code(kind) in report.rows],
+        kinds=[kind for kind in FAULT_TYPES if type_code(kind) in report.rows],
         types=list(report.types or ()),
         taxonomy_of=taxonomy.get,
         type_code=type_code,

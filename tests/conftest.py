@@ -295,6 +295,17 @@ def live_build(made: Made) -> Path:
 
 
 @pytest.fixture(scope="session")
+def cascades(made: Made) -> Path:
+    """A live dataset with a task's faults alone and together: of named worlds, which have no pins."""
+    from robustbench_tc.live_types import CASCADES
+
+    from .made import BUILDERS, build_live
+
+    make = partial(build_live, worlds=("orders", "calendar"), kinds=tuple(CASCADES))
+    return made("cascades", BUILDERS, make) / "robustbench-tc-live"
+
+
+@pytest.fixture(scope="session")
 def bfcl_python() -> str:
     """The Python that has BFCL's classes; the test is skipped where `make env-live` was not run."""
     from robustbench_tc.worlds import find

@@ -58,8 +58,8 @@ def build_benchmark(folder: Path, **options: Any) -> None:
     build(BuildSpec(**options), folder / "robustbench-tc", card=render.benchmark_card)
 
 
-def build_live(folder: Path) -> None:
-    build_worlds(LiveSpec(), folder / "robustbench-tc-live", card=live.live_card)
+def build_live(folder: Path, **options: Any) -> None:
+    build_worlds(LiveSpec(**options), folder / "robustbench-tc-live", card=live.live_card)
 
 
 def release_benchmark(folder: Path, build: Path) -> None:

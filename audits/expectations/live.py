@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.live_types import (
+    FAULT_TYPES,
     by_name,
     config_of,
     registry_types,
     type_code,
     type_codes,
 )
-from robustbench_tc.schema import KINDS, TASKS, LiveRow
+from robustbench_tc.schema import TASKS, LiveRow
 
 from ..checks import native, rules
 from ..folder import Folder
@@ -85,7 +86,7 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
     said = {config_of(code): _of(dict, counts) for code, counts in folder.said("rows").items()}
     skips, tasks = skips_of(folder), scan.present.get(TASKS, set())
     found = []
-    built = [type_code(kind) for kind in _of(list, folder.report.get("kinds")) if kind in KINDS]
+    built = [type_code(kind) for kind in _of(list, folder.report.get("kinds")) if kind in FAULT_TYPES]
     built += [type_code(name) for name in _of(list, folder.report.get("types")) if name in registry_types()]
     for config in dict.fromkeys((TASKS, *pins, *said, *there, *built)):
         is_pinned = pins and config not in by_name()  # no profile has those

@@ -1,10 +1,15 @@
 """What must hold of a fault, given the tools and gold: nobody could meet, or repair, another one."""
 
-from robustbench_tc.live_types import type_code
+from collections.abc import Callable
+from functools import wraps
+
+from msgspec.structs import replace
+
+from robustbench_tc.live_types import CASCADES, type_code
 from robustbench_tc.schema import AFTER_EFFECT, Fault, LiveRow, dumps
 
 from ..checks import DoesNotApply, check
-from .met import GoldCall, gold_calls, met
+from .met import GoldCall, each_fault, gold_calls, met
 from .read import Entry
 from .rows import TELLING
 
@@ -33,6 +38,17 @@ def _fault(row: LiveRow) -> Fault:
     return row.fault
 
 
+def of_each(holds: Callable[[LiveRow, Entry], None]) -> Callable[[LiveRow, Entry], None]:
+    """Decorator: what must hold of every fault of a row."""
+
+    @wraps(holds)
+    def each(row: LiveRow, entry: Entry) -> None:
+        for alone in each_fault(row):
+            holds(alone, entry)
+
+    return each
+
+
 def _met(row: LiveRow) -> GoldCall:
     """Gold's call that meets the fault."""
     place = met(row)
@@ -43,12 +59,26 @@ def _met(row: LiveRow) -> GoldCall:
 
 @check("live_rows", for_=faulty)
 def fault_is_its_types(row: LiveRow, entry: Entry) -> None:
-    """The fault is of the kind that the type names."""
-    kind = _fault(row).kind
-    assert type_code(kind) == row.type_code, f"a fault of kind {kind}"
+    """The fault is of the kind that the type names; those of a cascade are as many and of the kinds that its
+    letters say, one after the other and never before the same call."""
+    letters = CASCADES.get(row.type_code.removeprefix("live_"))
+    if letters is None:
+        kind = _fault(row).kind
+        assert type_code(kind) == row.type_code, f"a fault of kind {kind}"
+    assert len(row.faults) == len(letters or "a"), f"there are {len(row.faults)} faults"
+    assert not any(one.then for one in row.faults[1:]), "a further fault has further ones"
+    a, b, c = map(dict(zip(letters or "", row.faults, strict=False)).get, "abc")
+    assert a is None or a.kind in AFTER_EFFECT.values(), "a is not the text of a lost answer"
+    assert b is None or b.kind in AFTER_EFFECT, "b does not come after the effect"
+    if a is not None and b is not None:
+        assert AFTER_EFFECT[b.kind] == a.kind, "a and b say different things"
+        assert b.at == replace(a.at, nth=a.at.nth + 1), "b does not meet the retry of a's call"
+    if a is not None and c is not None:
+        assert c.at.tool not in (None, a.at.tool), "a retry of a's call counts as one of c's"
 
 
 @check("live_rows", for_=faulty)
+@of_each
 def fault_says_what_its_kind_needs(row: LiveRow, entry: Entry) -> None:
     """A fault states what its kind needs, of the tools that there are, and nothing that another kind
     needs."""
@@ -80,12 +110,14 @@ def fault_says_what_its_kind_needs(row: LiveRow, entry: Entry) -> None:
 
 
 @check("live_rows", for_=faulty)
+@of_each
 def fault_meets_gold(row: LiveRow, entry: Entry) -> None:
     """Whoever does what gold does meets the fault: else the row is a second clean row."""
     assert met(row) is not None, "gold makes no call that it names"
 
 
 @check("live_rows", for_=faulty)
+@of_each
 def fault_fits_the_call(row: LiveRow, entry: Entry) -> None:
     """A fault of an effect stands before a tool that writes, one of a value before one that reads."""
     kind, call = _fault(row).kind, _met(row)
@@ -108,6 +140,7 @@ def position_is_the_calls(row: LiveRow, entry: Entry) -> None:
 
 
 @check("live_rows", for_=faulty)
+@of_each
 def repeat_fits_the_label(row: LiveRow, entry: Entry) -> None:
     """What fails always cannot be repaired, and what ends with the agent's own call does not fail always."""
     fault = _fault(row)

@@ -1,7 +1,10 @@
 """Which of gold's calls a fault stands before, counted from the row alone."""
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from robustbench_tc.schema import At, Call, LiveRow, LiveTool
 
@@ -33,6 +36,16 @@ def met(row: LiveRow) -> int | None:
     named = [place for place, gold in enumerate(gold_calls(row)) if _names(at, gold)]
     number = at.call or at.write or at.read or at.nth
     return named[number - 1] if len(named) >= number else None
+
+
+def each_fault(row: LiveRow) -> Iterator[LiveRow]:
+    """The row with each of its faults alone, where gold meets it: one on the retry of a call then stands
+    before that call. The position is of the first."""
+    for number, fault in enumerate(row.faults):
+        retried = sum(one.at.tool == fault.at.tool for one in row.faults[:number])
+        at = replace(fault.at, nth=max(1, fault.at.nth - retried))
+        position = None if number else row.position
+        yield replace(row, fault=replace(fault, at=at, then=()), position=position)
 
 
 def _names(at: At, gold: GoldCall) -> bool:

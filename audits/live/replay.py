@@ -22,7 +22,7 @@ from robustbench_tc.worlds.same_state import state_hash
 from ..checks import HOLDS, Verdict, given
 from . import asked
 from .faults import OF_AN_EFFECT
-from .met import GoldCall, gold_calls, met
+from .met import GoldCall, each_fault, gold_calls, met
 from .needed import Seen, answers, matters, parsed, used, uses
 from .rows import is_doubtful
 
@@ -67,6 +67,8 @@ given(
         "value that the old state does not show, or its turn ends with it.",
         "prerequisite_makes_sense": "The tool to call first is one that the world's table names for the "
         "call.",
+        "cascade_is_repaired": "Whoever does as gold, and makes again what was not carried out, meets each "
+        "fault of a cascade once and ends as gold.",
         "leaf_is_false": "A fabricated value is another one of the same kind, from the same field of another "
         "record, and gold needs the true one.",
     },
@@ -165,15 +167,37 @@ class Replay:
     # --- faults ---------------------------------------------------------------------------------------
 
     async def _of_fault(self, row: LiveRow) -> dict[str, Verdict]:
+        alone = [await self._of_one_fault(one) for one in each_fault(row)]
+        said = [(name, verdict) for one in alone for name, verdict in one.items() if verdict is not None]
+        found: dict[str, Verdict] = dict(sorted(said, key=lambda one: one[1] != HOLDS))  # a problem wins
+        if len(row.faults) > 1:
+            found["cascade_is_repaired"] = await self._repaired(row)
+        return found
+
+    async def _repaired(self, row: LiveRow) -> str:
+        met_faults = []
+        async with _closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
+            for gold in gold_calls(row):
+                for _ in row.faults:
+                    step = await world.call(gold.call.name, gold.call.parameters)
+                    met_faults += [step.fault] * step.met
+                    if step.executed or not step.met:
+                        break
+            end = await _hash(world.handle)
+        each_once = sorted(met_faults) == [*range(len(row.faults))]
+        right = each_once and end == row.gold_state_sha256
+        return held(right, f"gold and its retries meet faults {met_faults}, from 0, and end in {end[:12]}")
+
+    async def _of_one_fault(self, row: LiveRow) -> dict[str, Verdict]:
         place, fault = met(row), row.fault
         if fault is None or place is None or gold_calls(row)[place].tool is None:
             return {}
         gold = gold_calls(row)[place]
         seen = await self._replayed(row)
         found: dict[str, Verdict] = {"label_holds": await self._label(row, place, gold)}
-        if row.position == "used_read":
+        if gold.tool is not None and not gold.tool.writes:
             found["position_is_decisive"] = used(row, place, seen)
-        elif gold.tool is not None and gold.tool.writes:
+        else:
             decides = await self._decides(row, place)
             found["position_is_decisive"] = held(decides, f"without {gold.call.name} the end is equal")
         if fault.kind == "stale_read":

@@ -23,6 +23,7 @@ from robustbench_tc.compute import loop, parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import folders, marker, parquet
+from robustbench_tc.live_types import FAULT_TYPES
 from robustbench_tc.schema import BUILT_KINDS, KINDS, TASKS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
@@ -36,7 +37,7 @@ from ..report import LiveReport, LiveSkip, LiveTally, finished
 from ..sources.upstream import LIVE_SOURCE, pins, resolve_root
 from . import bfcl
 from .placing import Placed, Reason, faulted, placed
-from .registry import checked, registered, running
+from .registry import by_name, checked, registered
 from .trace import clean_rows
 
 VERSION = "1.1.0"
@@ -61,7 +62,7 @@ TABLE_ROWS = 200
 """Rows that are made into a table at a time: those of BFCL's long contexts are large."""
 
 Progress = Callable[[str], None]
-Placements = dict[Kind, Placed | Reason]
+Placements = dict[str, Placed | Reason]
 
 
 class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,7 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds of faults; all that need no name (of `lite` its four) where none is named."""
     types: tuple[str, ...] = ()
     """What is built beside the kinds, by name: core types that put tools into the registry
-    (`live_types.registry_types`), and faults of running systems."""
+    (`live_types.registry_types`), faults of running systems, and cascades."""
     seed: int = 0
     sources: Path | None = None
     """Upstream files, for BFCL's tasks."""
@@ -83,15 +84,16 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     workers: Workers = SERIAL
     """Moves no byte."""
 
-    def checked_kinds(self) -> tuple[Kind, ...]:
-        """The kinds to build, in the order of every table. Raises UserError for one that does not exist."""
+    def checked_kinds(self) -> tuple[str, ...]:
+        """The kinds and cascades to build, in the order of every table. Raises UserError for one that does
+        not exist."""
         for kind in self.kinds:
-            if kind.removeprefix("live_") not in KINDS:
+            if kind.removeprefix("live_") not in FAULT_TYPES:
                 raise unknown("kind of fault", kind, KINDS)
         wanted = {kind.removeprefix("live_") for kind in self.kinds}
         wanted = wanted or set(LITE_KINDS if self.profile == "lite" else BUILT_KINDS)
-        wanted |= running(self.types)
-        return tuple(kind for kind in KINDS if kind in wanted)  # type: ignore[misc]
+        wanted |= by_name(self.types)
+        return tuple(kind for kind in FAULT_TYPES if kind in wanted)
 
     def world_types(self) -> tuple[WorldType, ...]:
         """The worlds to build from. Raises UserError for an unknown one, and for two of one name."""
@@ -192,12 +194,11 @@ def rows_of(code: str, made: Prepared) -> Iterator[LiveRow]:
         yield from (one for one in made.registries[code].values() if isinstance(one, LiveRow))
         return
     for row in made.clean:
+        one = made.placements.get(row.clean_id, {}).get(code.removeprefix("live_"))
         if code == "clean":
             yield row
-            continue
-        for one in made.placements[row.clean_id].values():
-            if isinstance(one, Placed) and live_types.type_code(one.fault.kind) == code:
-                yield faulted(row, one)
+        elif isinstance(one, Placed):
+            yield faulted(row, code, one)
 
 
 def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: None) -> list[LiveRow]:
@@ -218,7 +219,7 @@ def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: Non
 def _probed(
     clean: Sequence[LiveRow],
     worlds: Sequence[WorldType],
-    kinds: tuple[Kind, ...],
+    kinds: tuple[str, ...],
     spec: LiveSpec,
     progress: Progress,
 ) -> list[Placements]:
@@ -246,7 +247,7 @@ def _one_drawn(found: Placements, seed: int, clean_id: str) -> Placements:
     return {kind: "not_drawn" if kind in left_out else one for kind, one in found.items()}
 
 
-def _skips(made: Prepared, kinds: tuple[Kind, ...]) -> Iterator[LiveSkip]:
+def _skips(made: Prepared, kinds: tuple[str, ...]) -> Iterator[LiveSkip]:
     for kind in kinds:
         for row in made.clean:
             one = made.placements[row.clean_id][kind]
@@ -295,7 +296,7 @@ def rebuild_live(
     other means that they are right. Raises UserError where that cannot be.
     """
     settings = report_in(folder, LiveReport)
-    if unknown := sorted(set(settings.kinds) - set(KINDS)):
+    if unknown := sorted(set(settings.kinds) - set(FAULT_TYPES)):
         raise UserError(f"{marker.BUILD} names a kind of fault that this package does not have: {unknown[0]}")
     ours = (*find.BUNDLED, find.BFCL)  # by name, as they were named then
     files = {world.name: str(world.file) for world in worlds if world.name not in ours}

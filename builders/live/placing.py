@@ -1,6 +1,7 @@
 """Which fault a task gets of each kind: its position, its repeat, its label, or the reason why it gets none.
 
 A task has one row of a kind at most. Where several positions fit, one is drawn; so is how often it repeats.
+A cascade is of faults that can each be repaired, so that an agent that repairs one goes on as gold does.
 
 Where in a task a fault can stand: first visible decisive write, first used read, last write.
 """
@@ -8,11 +9,12 @@ Where in a task a fault can stand: first visible decisive write, first used read
 import random
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import product
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from robustbench_tc.live_types import type_code
+from robustbench_tc.live_types import CASCADES, type_code
 from robustbench_tc.schema import (
     AFTER_EFFECT,
     CORE_TEXTS,
@@ -142,6 +144,7 @@ Reason = Literal[
     "not_json",
     "no_other_record",
     "no_harmful_write",
+    "no_other_call",
     "not_drawn",
 ]
 """Why a task has no row of a kind. `hidden`: nobody could know what happened. `not_drawn`: the profile has
@@ -171,20 +174,28 @@ class Placed(msgspec.Struct, frozen=True):
     position: Position
     label: Label
 
+    def followed_by(self, *faults: Fault) -> "Placed":
+        """The same with further faults behind it."""
+        return msgspec.structs.replace(self, fault=msgspec.structs.replace(self.fault, then=faults))
+
 
 async def placed(
-    worlds: Worlds, world: WorldType, row: LiveRow, kinds: tuple[Kind, ...], seed: int
-) -> dict[Kind, Placed | Reason]:
-    """For each kind the fault of a task, or why it has none."""
+    worlds: Worlds, world: WorldType, row: LiveRow, types: tuple[str, ...], seed: int
+) -> dict[str, Placed | Reason]:
+    """For each of `live_types.FAULT_TYPES` that is asked for the fault of a task, or why it has none."""
     trace = await traced(worlds, world, row)
     prober = Prober(worlds, world, trace)
     found = await sites(trace, prober)
-    return {kind: await _one(kind, found, prober, rng(seed, type_code(kind), row.clean_id)) for kind in kinds}
+    draw = rng(seed, "live_cascade", row.clean_id)
+    together = await _cascaded(found, prober, draw) if CASCADES.keys() & set(types) else {}
+    return {
+        name: together.get(name) or await _one(name, found, prober, rng(seed, type_code(name), row.clean_id))
+        for name in types
+    }
 
 
-def faulted(clean: LiveRow, one: Placed) -> LiveRow:
-    """The clean row with a fault."""
-    code = type_code(one.fault.kind)
+def faulted(clean: LiveRow, code: str, one: Placed) -> LiveRow:
+    """The clean row with the fault of a type."""
     return msgspec.structs.replace(
         clean,
         id=f"{clean.clean_id}::{code}",
@@ -195,7 +206,7 @@ def faulted(clean: LiveRow, one: Placed) -> LiveRow:
     )
 
 
-async def _one(kind: Kind, found: list[Site], prober: Prober, draw: random.Random) -> Placed | Reason:
+async def _one(kind: str, found: list[Site], prober: Prober, draw: random.Random) -> Placed | Reason:
     allowed = _POSITIONS.get(kind, ("first_write", "used_read", "last_write"))
     fitting = [site for site in found if site.position in allowed]
     reason: Reason = "no_used_read" if allowed == ("used_read",) else "no_decisive_write"
@@ -206,11 +217,45 @@ async def _one(kind: Kind, found: list[Site], prober: Prober, draw: random.Rando
         fitting.sort(key=lambda site: site.position != "used_read")
     for site in fitting:
         repeat = draw.choice(REPEATS.get(kind, ("once",)))
-        made = await at_site(kind, site, prober, draw, repeat)
+        made = await at_site(kind, site, prober, draw, repeat)  # type: ignore[arg-type]
         if isinstance(made, Placed):
             return made
         reason = made
     return reason
+
+
+THIRD: tuple[Kind, ...] = ("transient_server_error", "timeout_after_effect", "silent_no_op")
+"""What the fault `c` of a cascade is drawn from."""
+
+
+async def _cascaded(found: list[Site], prober: Prober, draw: random.Random) -> dict[str, Placed | Reason]:
+    """The faults of a task alone and together, or why it has none: `a` and `b` at a write that a read shows,
+    `c` at a call of another tool, which no retry can count as."""
+    shown = [site for site in found if site.seen is not None]
+    if not shown:
+        reads = all(site.position == "used_read" for site in found)
+        return dict.fromkeys(CASCADES, "no_decisive_write" if reads else "hidden")
+    site, lost = draw.choice(shown), draw.choice(list(AFTER_EFFECT))
+    pairs = [(one, other) for one in shown for other in found if other.at.tool.name != one.at.tool.name]
+    draw.shuffle(pairs)
+    third: Placed | Reason = "no_other_call"
+    for kind, (one, other) in product(draw.sample(THIRD, len(THIRD)), pairs):
+        if other.position in _POSITIONS.get(kind, (other.position,)):
+            made = await at_site(kind, other, prober, draw)
+            if isinstance(made, Placed) and made.label == "repair":
+                site, third = one, made
+                break
+    at, later = (At(tool=site.at.tool.name, nth=site.at.nth + more) for more in (0, 1))
+    a, b = (Placed(Fault(at, kind), site.position, "repair") for kind in (AFTER_EFFECT[lost], lost))
+    retry = msgspec.structs.replace(b.fault, at=later)
+    made: dict[str, Placed | Reason] = {"cascade_a": a, "cascade_b": b, "cascade_ab": a.followed_by(retry)}
+    if isinstance(third, Placed):
+        made |= {
+            "cascade_c": third,
+            "cascade_ac": a.followed_by(third.fault),
+            "cascade_abc": a.followed_by(retry, third.fault),
+        }
+    return {**dict.fromkeys(CASCADES, third), **made}
 
 
 _POSITIONS: dict[str, tuple[Position, ...]] = {

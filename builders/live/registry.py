@@ -11,7 +11,7 @@ import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.live_types import registry_types, type_code
+from robustbench_tc.live_types import CASCADES, PACKS, registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Sample
 from robustbench_tc.schema.running import RunningKind
 from robustbench_tc.seeding import rng
@@ -25,17 +25,22 @@ TAKES_GOLD = "takes_gold_call"
 """Why a task has no row: a call of gold's would go to a tool that comes in."""
 
 
-def running(names: Sequence[str]) -> set[str]:
-    """The faults of running systems among names of types: no build makes them by itself."""
-    return {name.removeprefix("live_") for name in names} & set(get_args(RunningKind))
+BY_NAME = (*get_args(RunningKind), *CASCADES)
+"""Types of rows with faults that no build makes by itself."""
+
+
+def by_name(names: Sequence[str]) -> set[str]:
+    """Those of BY_NAME among names of types; a pack's name stands for all of it."""
+    plain = [name.removeprefix("live_") for name in names]
+    return {one for name in plain for one in PACKS.get(name, (name,))} & set(BY_NAME)
 
 
 def checked(names: Sequence[str]) -> tuple[str, ...]:
     """The registry types that were named, in the order of every table. Raises UserError for another name that
-    is not of `running`."""
+    is not of BY_NAME."""
     wanted = {taxonomy.code_of(name.removeprefix("live_")) for name in names}
-    usable, by_name = registry_types(), get_args(RunningKind)
-    for name in sorted(wanted.difference(usable, by_name)):
+    usable, others = registry_types(), (*get_args(RunningKind), *PACKS)
+    for name in sorted(wanted.difference(usable, BY_NAME, PACKS)):
         what = "does not exist"
         if name == "latency":
             what = "is a fault of doors (docs/proxy-llm.md): time does not pass in an episode"
@@ -44,7 +49,7 @@ def checked(names: Sequence[str]) -> tuple[str, ...]:
         elif taxonomy.known(name):
             what = "does more than put tools into the registry, or needs written texts"
         raise UserError(
-            f"type {name[:80]!r} {what}: the types of live rows are {', '.join((*usable, *by_name))}"
+            f"type {name[:80]!r} {what}: the types of live rows are {', '.join((*usable, *others))}"
         )
     return tuple(name for name in usable if name in wanted)
 

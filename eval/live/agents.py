@@ -188,11 +188,13 @@ def looped(player: Player, number: int, call: Call, text: str) -> Attempt:
     return None if looks_failed(text) else text
 
 
-def verified(player: Player, number: int, call: Call, text: str, looks: int = 1) -> Attempt:
+def verified(
+    player: Player, number: int, call: Call, text: str, looks: int = 1, times: int = TRIES - 1
+) -> Attempt:
     """After a write whose outcome is unknown looks whether it happened, and repeats it only if not; repeats
     reads, and writes that the world itself refused. The tool that is asked for first is called until it
     goes well by those that look twice."""
-    for _ in range(TRIES - 1):
+    for _ in range(times):
         if looks > 1 and "must be called first" in text:
             wanted = text.split('"')[-2]
             for read in player.plan.reads(number):
@@ -337,6 +339,7 @@ POLICIES = {
     "oracle": Policy(literal=True),
     "blind-retrier": Policy(blindly, stops=True),
     "verifying-retrier": Policy(verified, stops=True),
+    "verifies-once": Policy(partial(verified, times=1), stops=True),
     "gives-up": Policy(stops=True),
     "looper": Policy(looped),
     "liar": Policy(failed=DONE),

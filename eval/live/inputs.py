@@ -1,14 +1,14 @@
 """The rows of a live dataset, the worlds that they name, and whether they can be played in them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
 import msgspec
 
-from robustbench_tc import live_types, schema, taxonomy
+from robustbench_tc import live_types, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import LiveRow, row_hash
+from robustbench_tc.schema import Fault, LiveRow, row_hash
 from robustbench_tc.worlds.faults import meant
 from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import Start, WorldType
@@ -30,9 +30,10 @@ class LiveData(Data[LiveRow], frozen=True, kw_only=True, dict=True):
 
 
 def codes(words: Iterable[str]) -> tuple[str, ...]:
-    """Type codes for what a user named: `clean`, a code, a kind of fault, or a registry type."""
-    known = {*schema.KINDS, *live_types.registry_types()}
-    named = map(taxonomy.code_of, words)
+    """Type codes for what a user named: `clean`, a code, a kind of fault, a registry type, or a pack."""
+    known = {*live_types.FAULT_TYPES, *live_types.registry_types()}
+    plain = (one for word in words for one in live_types.PACKS.get(word.removeprefix("live_"), (word,)))
+    named = map(taxonomy.code_of, plain)
     return tuple(dict.fromkeys(f"live_{one}" if one in known else one for one in named))
 
 
@@ -102,9 +103,15 @@ def _of_registry(row: LiveRow, clean: LiveRow) -> str | None:
 
 
 def _of_fault(row: LiveRow) -> str | None:
-    fault, names = row.fault, {tool.name for tool in row.tools}
-    if fault is None or row.type_code != f"live_{fault.kind}":
+    name = row.type_code.removeprefix("live_")
+    letters, names = live_types.CASCADES.get(name), {tool.name for tool in row.tools}
+    typed = [one.kind for one in row.faults] == [name] if letters is None else len(row.faults) == len(letters)
+    if not typed or any(one.then for one in row.faults[1:]):
         return f"its fault is not of type {row.type_code}"
+    return next(filter(None, (_of_one(fault, names) for fault in row.faults)), None)
+
+
+def _of_one(fault: Fault, names: Collection[str]) -> str | None:
     needs = {"fabricated_leaf": "path", "prerequisite": "tool", "injected_instruction": "text"}
     needed = needs.get(fault.kind)
     pattern, often = fault.at.tool, fault.repeat

@@ -30,7 +30,7 @@ from robustbench_tc.worlds.host import Worlds
 
 from ..record import SCORES
 from .episodes import read as read_episodes, read_rows
-from .ledger import Ledger, harm, ledgers, total
+from .ledger import Ledger, by_fault, harm, ledgers, total
 from .replay import Replay, replay_each
 from .success import (
     TOLD_DECIDES,
@@ -86,6 +86,8 @@ class LiveScore(Ledger, frozen=True, kw_only=True):
     """Effects of writes that are not idempotent beyond those of gold's equal calls."""
     turns: Json = None
     """The ledger of each turn."""
+    faults: Json = None
+    """Of a row with several faults what each cost (`ledger.by_fault`); else null."""
 
     @property
     def counts(self) -> bool:
@@ -124,6 +126,7 @@ def score_one(replay: Replay) -> LiveScore:
         silent_failure=None if state is None else not state and silent,
         downstream_errors=replay.downstream,
         turns=list(msgspec.to_builtins(turns)),
+        faults=by_fault(replay) if len(row.faults) > 1 else None,
     )
 
 

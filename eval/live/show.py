@@ -102,14 +102,15 @@ class Shown(Episode, frozen=True, kw_only=True):
         yield Line(self.id, "bold")
         yield f"world {self.world}, {self.model}, mode {self.mode}"
         yield from self.verdict()
-        if self.fault is not None:
+        for fault in (self.fault, *self.fault.then) if self.fault is not None else ():
             where = next(
                 f"{name} {value}"
                 for name in ("call", "write", "read", "tool")
-                if (value := getattr(self.fault.at, name))
+                if (value := getattr(fault.at, name))
             )
+            nth = f", call {fault.at.nth} of it" if fault.at.nth > 1 else ""
             right = f"; the right end is to {self.label}" if self.label else ""
-            yield Line(f"fault: {self.fault.kind} at {where}{right}", "yellow")
+            yield Line(f"fault: {fault.kind} at {where}{nth}{right}", "yellow")
         for number, turn in enumerate(self.turns):
             yield Line(f"\nturn {number + 1}", "bold")
             yield from (Line(f"user: {message.content}", "cyan") for message in turn.messages)

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.live_types import FAMILIES, type_code, type_codes
+from robustbench_tc.live_types import CASCADES, FAMILIES, type_code, type_codes
 
 STATIC = taxonomy.COMPONENTS[:3]
 """The components that retention averages over: transition is not one of them."""
@@ -109,7 +109,9 @@ def beyond_core(codes: Iterable[str]) -> bool:
 
 
 def pack_of(code: str) -> str:
-    """The types that a type's tests are corrected with: its pack, or `live`."""
+    """The types that a type's tests are corrected with: its pack; of live rows `live`, or `live_cascade`."""
+    if code.removeprefix("live_") in CASCADES:
+        return "live_cascade"
     return "live" if code in type_codes() else taxonomy.get(code).pack
 
 

@@ -6,6 +6,16 @@ from . import taxonomy
 from .errors import unknown
 from .schema import BUILT_KINDS, EXPLICIT, KINDS, TASKS
 
+CASCADES = {f"cascade_{letters}": letters for letters in ("a", "b", "c", "ab", "ac", "abc")}
+"""Types of rows whose task has the same faults alone and together, and which of them: `a` is not carried out,
+`b` is and says the same, `c` is of another call. Behind `a`, `b` meets the retry of the same call."""
+
+FAULT_TYPES = (*KINDS, *CASCADES)
+"""Types of rows with faults: one of a kind, or those of a cascade."""
+
+PACKS = {"cascade": tuple(CASCADES)}
+"""Types that can be named in one word."""
+
 FAMILIES = {
     "explicit": EXPLICIT,
     "implicit": tuple(kind for kind in BUILT_KINDS if kind not in EXPLICIT),
@@ -33,7 +43,7 @@ def registry_types() -> tuple[str, ...]:
 def type_code(kind: str) -> str:
     """The type code of a kind of fault, or of a registry type. Raises UserError for one that does not
     exist."""
-    if kind not in KINDS and kind not in registry_types():
+    if kind not in FAULT_TYPES and kind not in registry_types():
         raise unknown("kind of fault", kind, KINDS)
     return f"live_{kind}"
 
@@ -46,9 +56,9 @@ def registry_codes() -> frozenset[str]:
 
 def by_name() -> frozenset[str]:
     """The type codes of rows that no profile of a build has."""
-    return registry_codes() | {type_code(kind) for kind in KINDS if kind not in BUILT_KINDS}
+    return registry_codes() | {type_code(kind) for kind in FAULT_TYPES if kind not in BUILT_KINDS}
 
 
 def type_codes() -> tuple[str, ...]:
     """Every type code but `clean`, in the order of every table."""
-    return tuple(map(type_code, (*KINDS, *registry_types())))
+    return tuple(map(type_code, (*FAULT_TYPES, *registry_types())))

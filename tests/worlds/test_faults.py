@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from robustbench_tc import schema, taxonomy
@@ -291,3 +293,37 @@ def test_results_are_cut_emptied_and_repeated_whatever_they_are() -> None:
         long = RESULT_FAULTS["oversized"](result)
         assert long.startswith(result) and OVERSIZED < len(long) <= OVERSIZED + len(result) + 2
     assert RESULT_FAULTS["empty_result"]("[1, 2]") == "[]"
+
+
+def test_of_several_faults_each_counts_all_calls_and_a_call_meets_one() -> None:
+    retried = Fault(At(tool="add_*", nth=2), "timeout_after_effect")
+    other = Fault(At(tool="count_coins"), "transient_server_error")
+    fault = Fault(At(tool="add_*"), "transient_timeout", then=(retried, other))
+    steps, state = play(fault, [ADD, COUNT, ADD, ADD])
+    assert [(step.met, step.fault, step.executed) for step in steps] == [
+        (True, 0, 0), (True, 2, 0), (True, 1, 1), (False, 0, 1),
+    ]  # fmt: skip
+    assert steps[0].text == steps[2].text == TIMEOUT and len(state["receipts"]) == 2
+    both = Fault(At(call=1), "transient_timeout", then=(Fault(At(call=1), "silent_no_op"),))
+    assert [step.fault for step in play(both, [ADD, ADD])[0]] == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_fault_that_is_not_met_changes_nothing_for_the_others(seed: int) -> None:
+    draw = random.Random(seed)
+    anywhere: Any = schema.CORE_TEXTS
+    of_writes: Any = [*anywhere, *schema.AFTER_EFFECT, "silent_no_op", "duplicate_effect"]
+    places = [("add_*", of_writes), ("count_coins", anywhere), ("*", anywhere)]
+    chosen = [draw.choice(places) for _ in range(3)]
+    whole = [Fault(At(tool=tool, nth=draw.randint(1, 4)), draw.choice(kinds)) for tool, kinds in chosen]
+    calls = [draw.choice([ADD, COUNT, RECEIPTS]) for _ in range(8)]
+    steps, state = play(msgspec.structs.replace(whole[0], then=tuple(whole[1:])), calls)
+    met = [step.fault for step in steps if step.met]
+    assert len(met) == len(set(met))
+    some = [one for number, one in enumerate(whole) if number in met]
+    first = msgspec.structs.replace(some[0], then=tuple(some[1:])) if some else None
+    again, end = play(first, calls)
+    assert [msgspec.structs.replace(step, fault=0) for step in steps] == [
+        msgspec.structs.replace(step, fault=0) for step in again
+    ]
+    assert end == state

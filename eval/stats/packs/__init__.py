@@ -24,7 +24,7 @@ from ..runs import Run
 from ..summary import Summary
 from ..values import pack_of
 
-PACKS = (*get_args(taxonomy.Pack), "live")
+PACKS = (*get_args(taxonomy.Pack), "live", "live_cascade")
 
 Cell: TypeAlias = str | int | float | Interval | None
 """A text, a count, a share or difference, one with its 95 % interval; None: it cannot be said."""

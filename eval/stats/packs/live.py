@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from robustbench_tc.io import numbers
-from robustbench_tc.live_types import FAMILIES, registry_types, type_code
+from robustbench_tc.live_types import CASCADES, FAMILIES, registry_types, type_code
 from robustbench_tc.schema import KINDS
 
 from ..intervals import Interval, difference, of_estimate, per_unit, share_of, shares
@@ -155,8 +155,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lines(scores: Iterable["LiveScore"]) -> list[Line]:
-    """One line for each kind that was played, then explicit, implicit and all, then each registry type. Of
-    one model and mode."""
+    """One line for each kind that was played, then explicit, implicit and all, then each registry type and
+    cascade. Of one model and mode."""
     every = list(scores)
     clean = {(one.clean_id, one.repeat): one for one in every if one.type_code == "clean"}
     codes = {name: set(map(type_code, kinds)) for name, kinds in groups().items()}
@@ -165,9 +165,9 @@ def lines(scores: Iterable["LiveScore"]) -> list[Line]:
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """The name of each line → its kinds of faults; a registry type has no fault and is in no sum."""
-    registry = {name: (name,) for name in registry_types()}
-    return {**{kind: (kind,) for kind in KINDS}, **FAMILIES, **registry}
+    """The name of each line → its kinds of faults; registry types and cascades are in no sum."""
+    others = {name: (name,) for name in (*registry_types(), *CASCADES)}
+    return {**{kind: (kind,) for kind in KINDS}, **FAMILIES, **others}
 
 
 def _line(

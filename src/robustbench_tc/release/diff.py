@@ -204,7 +204,7 @@ def diff(a: Path, b: Path) -> Diff:
     """Compares two dataset folders, config by config. UserError where one holds no config at all."""
     ours, theirs = configs_of(a), configs_of(b)
     order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with((*ours, *theirs)))]
-    order += [schema.TASKS, *map(live_types.type_code, schema.KINDS)]
+    order += [schema.TASKS, *live_types.type_codes()]
     place = {name: at for at, name in reversed([*enumerate(order)])}
     names = sorted({*ours, *theirs}, key=lambda name: (place.get(name, len(order)), name))
     before, after = (_tools(found.get(taxonomy.CLEAN, ())) for found in (ours, theirs))

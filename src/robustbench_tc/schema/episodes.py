@@ -88,6 +88,8 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     """`prerequisite`: the tool to call first. `injected_instruction`: the tool that the text asks for."""
     text: str | None = None
     """`injected_instruction`: what is added to the result."""
+    then: tuple["Fault", ...] = ()
+    """Further faults of the same episode, each with its own `at`; they have none themselves."""
 
     def __post_init__(self) -> None:
         # A default is left out of the JSON only where it is the very object: equal faults, equal bytes.
@@ -158,6 +160,11 @@ class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is a task's own row, which the others are compared with."""
         return self.type_code == "clean"
 
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """All faults of the episode."""
+        return () if self.fault is None else (self.fault, *self.fault.then)
+
     def offered(self, turn: int) -> tuple[LiveTool, ...]:
         """The tools that an agent is shown in a turn, counted from 0."""
         later = {name for one in self.turns[turn + 1 :] for name in one.adds}
@@ -176,6 +183,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How often the world carried the call out: 0, 1, or 2 for a duplicated effect."""
     met: bool = False
     """Whether a fault stood in front of it."""
+    fault: int = 0
+    """Which of the row's faults that was, counted from 0."""
     true_text: str | None = None
     """What the world answered, where the agent was answered something else."""
     problem: Literal["timeout", "died", "not_offered", "arguments"] | None = None

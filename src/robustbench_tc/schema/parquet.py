@@ -62,8 +62,8 @@ def _column(hint: Any) -> dict[str, Any] | None:
         item = _column(inner[0])
         return None if item is None else {"feature": item, "_type": "List"}
     if typing.is_typeddict(hint) or (isinstance(hint, type) and issubclass(hint, msgspec.Struct)):
-        fields = {name: _column(one) for name, one in _hints(hint).items()}
-        return fields if all(one == _TEXT for one in fields.values()) else None
+        fields = _hints(hint)  # looked at up to the first that is no text: a fault holds faults
+        return dict.fromkeys(fields, _TEXT) if all(_column(one) == _TEXT for one in fields.values()) else None
     return _TYPES.get(hint)
 
 

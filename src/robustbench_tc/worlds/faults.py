@@ -6,6 +6,8 @@
 A kind that is about an effect (an error after it, a write that does nothing, an old state shown, a write
 done twice) is met by a call that has one: a call that fails leaves the fault for the next. Everything else
 passes unchanged, so that an episode with a fault and its clean one agree up to the call that meets it.
+
+Of several faults (`Fault.then`) each counts all calls, and a call is for the first that stands before it.
 """
 
 import json
@@ -28,20 +30,50 @@ CORE_TEXTS = {kind: taxonomy.get(kind).injected_error or "" for kind in schema.C
 """What a call is answered by kinds that are the core's, and by those of running systems."""
 
 
+class _Standing:
+    """A fault in one episode, with what it has counted and met."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        self.counts: Counter[str] = Counter()
+        self.met = 0
+        self.met_by: str | None = None
+        self.before: Handle | None = None
+        """`stale_read`: the world as it was before the write, until it has been shown."""
+
+    def counted(self, tool: LiveTool) -> dict[str, bool]:
+        """As what a call of a tool counts, of the four that a fault can be placed by."""
+        pattern = self.fault.at.tool
+        return {
+            "call": True,
+            "write": tool.writes,
+            "read": not tool.writes,
+            "tool": pattern is not None and fnmatchcase(tool.name, pattern),
+        }
+
+    def stands_before(self, tool: LiveTool) -> bool:
+        """Whether a call of a tool, which has been counted, may meet the fault."""
+        fault = self.fault
+        times = {"once": 1, "always": math.inf}.get(str(fault.repeat), fault.repeat)
+        if fault.kind not in _UNTIL and self.met >= float(times):
+            return False
+        if self.met_by is not None and fault.kind not in ("stale_read", "outage"):
+            return tool.name == self.met_by
+        kind = next(kind for kind in ("call", "write", "read", "tool") if getattr(fault.at, kind) is not None)
+        first: int = {"tool": fault.at.nth}.get(kind) or getattr(fault.at, kind)
+        return self.counted(tool)[kind] and self.counts[kind] >= first
+
+
 class FaultedWorld:
     """A world as the agent of one episode meets it. Calls come one after the other."""
 
     def __init__(self, handle: Handle, tools: Sequence[LiveTool], fault: Fault | None = None) -> None:
         self.handle = handle
-        self._tools, self._fault = tuple(tools), fault
-        self._counts: Counter[str] = Counter()
-        self._met = 0
-        self._met_by: str | None = None
+        self._tools = tuple(tools)
+        self._faults = [_Standing(one) for one in (fault, *fault.then)] if fault is not None else []
         self._done: set[str] = set()
         """Tools that were called with success."""
         self._lost: Answered | None = None
-        self._before: Handle | None = None
-        """`stale_read`: the world as it was before the write, until it has been shown."""
 
     async def call(
         self,
@@ -68,53 +100,35 @@ class FaultedWorld:
             return replace(refused, text=error("arguments must be a JSON object"), problem="arguments")
         if tool.distractor:
             return refused
-        if aside and self._met_by != tool.name:
-            return await self._carried_out(tool, arguments)
-        if not aside:
-            self._counts.update(kind for kind, counts in self._counted(tool).items() if counts)
-        step = await self._answer(tool, arguments)
-        if step.met:
-            self._met += 1
-            self._met_by = tool.name
+        for one in self._faults if not aside else ():
+            one.counts.update(kind for kind, counts in one.counted(tool).items() if counts)
+        step = await self._answer(tool, arguments, aside)
         if step.executed and not aside and not failed(step.true_text or step.text):
             self._done.add(tool.name)
         return step
 
     async def close(self) -> None:
-        """Gives back the world, and the copy that is kept for a stale read."""
-        await self._drop_before()
+        """Gives back the world, and the copies that are kept for stale reads."""
+        for one in self._faults:
+            await self._drop_before(one)
         await self.handle.close()
 
-    def _counted(self, tool: LiveTool) -> dict[str, bool]:
-        """As what a call of a tool counts, of the four that a fault can be placed by."""
-        pattern = self._fault.at.tool if self._fault is not None else None
-        return {
-            "call": True,
-            "write": tool.writes,
-            "read": not tool.writes,
-            "tool": pattern is not None and fnmatchcase(tool.name, pattern),
-        }
-
-    async def _answer(self, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
-        fault = self._fault
-        if self._before is not None and not tool.writes:
-            return await self._old_or_true(self._before, tool, arguments)
-        if fault is None or self._before is not None or not self._stands_before(fault, tool):
-            return await self._carried_out(tool, arguments)
-        if fault.kind in CORE_TEXTS:
-            return _unmade(tool, arguments, CORE_TEXTS[fault.kind])
-        return await _ANSWERS[fault.kind](self, fault, tool, arguments)
-
-    def _stands_before(self, fault: Fault, tool: LiveTool) -> bool:
-        """Whether this call, which has been counted, may meet the fault."""
-        times = {"once": 1, "always": math.inf}.get(str(fault.repeat), fault.repeat)
-        if fault.kind not in _UNTIL and self._met >= float(times):
-            return False
-        if self._met_by is not None and fault.kind not in ("stale_read", "outage"):
-            return tool.name == self._met_by
-        kind = next(kind for kind in ("call", "write", "read", "tool") if getattr(fault.at, kind) is not None)
-        first: int = {"tool": fault.at.nth}.get(kind) or getattr(fault.at, kind)
-        return self._counted(tool)[kind] and self._counts[kind] >= first
+    async def _answer(self, tool: LiveTool, arguments: Mapping[str, Json], aside: bool) -> Step:
+        for number, one in enumerate(self._faults):
+            if aside and one.met_by != tool.name:
+                continue
+            if one.before is not None and not tool.writes:
+                step = await self._old_or_true(one, one.before, tool, arguments)
+            elif one.before is not None or not one.stands_before(tool):
+                continue
+            elif one.fault.kind in CORE_TEXTS:
+                step = _unmade(tool, arguments, CORE_TEXTS[one.fault.kind])
+            else:
+                step = await _ANSWERS[one.fault.kind](self, one, tool, arguments)
+            if step.met:
+                one.met, one.met_by, step = one.met + 1, tool.name, replace(step, fault=number)
+            return step
+        return await self._carried_out(tool, arguments)
 
     async def _carried_out(self, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         text, problem = self._lost or await self.handle.call(tool.name, arguments)
@@ -127,11 +141,11 @@ class FaultedWorld:
         step = await self._carried_out(tool, arguments)
         return step, bool(step.executed) and await self.handle.snapshot() != before
 
-    async def _after_effect(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _after_effect(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step, changed = await self._with_effect(tool, arguments)
-        return _instead(step, CORE_TEXTS[schema.AFTER_EFFECT[fault.kind]]) if changed else step
+        return _instead(step, CORE_TEXTS[schema.AFTER_EFFECT[one.fault.kind]]) if changed else step
 
-    async def _no_op(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _no_op(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         answered, after = await self._tried(tool, arguments)
         if answered.problem is None and after != await self.handle.snapshot():
             return _unmade(tool, arguments, answered.text)
@@ -145,49 +159,52 @@ class FaultedWorld:
         finally:
             await tried.close()
 
-    async def _begin_stale(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _begin_stale(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         before = await self.handle.copy()
         step, changed = await self._with_effect(tool, arguments)
         if changed:
-            self._before = before
+            one.before = before
         else:
             await before.close()
         return step
 
-    async def _old_or_true(self, before: Handle, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _old_or_true(
+        self, one: _Standing, before: Handle, tool: LiveTool, arguments: Mapping[str, Json]
+    ) -> Step:
         """A read while the old state waits to be shown; the copy meets the same reads, so that what they
         themselves move (a working directory) is the same in both."""
         step, moved = await self._with_effect(tool, arguments)
         old = await before.call(tool.name, arguments)
         if moved or not step.executed or old.problem is not None or old.text == step.text:
             return step
-        assert self._fault is not None
-        if not isinstance(self._fault.repeat, int) or self._met + 1 >= self._fault.repeat:
-            await self._drop_before()
+        repeat = one.fault.repeat
+        if not isinstance(repeat, int) or one.met + 1 >= repeat:
+            await self._drop_before(one)
         return _instead(step, old.text)
 
-    async def _drop_before(self) -> None:
-        if self._before is not None:
-            before, self._before = self._before, None
+    async def _drop_before(self, one: _Standing) -> None:
+        if one.before is not None:
+            before, one.before = one.before, None
             await before.close()
 
-    async def _fabricated(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _fabricated(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step = await self._carried_out(tool, arguments)
-        text = replaced(step.text, fault.path, fault.value) if step.executed else None
+        text = replaced(step.text, one.fault.path, one.fault.value) if step.executed else None
         return step if text is None else _instead(step, text)
 
-    async def _duplicate(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _duplicate(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step, changed = await self._with_effect(tool, arguments)
         if not changed or (await self._carried_out(tool, arguments)).problem:
             return step
         return replace(step, executed=2, met=True)
 
-    async def _prerequisite(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
-        if fault.tool in self._done or fault.tool == tool.name:
+    async def _prerequisite(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+        wanted = one.fault.tool
+        if wanted in self._done or wanted == tool.name:
             return await self._carried_out(tool, arguments)
-        return _unmade(tool, arguments, error(f"{fault.tool} must be called first"))
+        return _unmade(tool, arguments, error(f"{wanted} must be called first"))
 
-    async def _strict(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _strict(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         wrong = wrong_type(tool.parameters, arguments)
         if wrong is not None:
             answered, _ = await self._tried(tool, arguments)
@@ -196,15 +213,15 @@ class FaultedWorld:
                 return _unmade(tool, arguments, error(said))
         return await self._carried_out(tool, arguments)
 
-    async def _of_a_result(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _of_a_result(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step = await self._carried_out(tool, arguments)
-        return _instead(step, RESULT_FAULTS[fault.kind](step.text)) if step.executed else step
+        return _instead(step, RESULT_FAULTS[one.fault.kind](step.text)) if step.executed else step
 
-    async def _instructed(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _instructed(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step = await self._carried_out(tool, arguments)
         if not step.executed or failed(step.text):
             return step
-        return _instead(step, step.text + (fault.text or ""))
+        return _instead(step, step.text + (one.fault.text or ""))
 
 
 def _unmade(tool: LiveTool, arguments: Mapping[str, Json], text: str) -> Step:
@@ -226,7 +243,7 @@ def meant(tools: Sequence[LiveTool], name: str, arguments: Json) -> LiveTool | N
     return next(fitting, None) or min(named, key=lambda tool: tool.distractor, default=None)
 
 
-_Answer = Callable[[FaultedWorld, Fault, LiveTool, Mapping[str, Json]], Awaitable[Step]]
+_Answer = Callable[[FaultedWorld, _Standing, LiveTool, Mapping[str, Json]], Awaitable[Step]]
 
 _ANSWERS: dict[str, _Answer] = {
     **dict.fromkeys(schema.AFTER_EFFECT, FaultedWorld._after_effect),

@@ -18,7 +18,7 @@ from robustbench_tc.builders.live.probing import Prober
 from robustbench_tc.builders.live.trace import clean_rows, traced
 from robustbench_tc.builders.report import LiveReport
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.schema import BUILT_KINDS, KINDS, LiveRow, features
+from robustbench_tc.schema import BUILT_KINDS, LiveRow, features
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld
@@ -272,7 +272,7 @@ def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, live_build: Pa
 
     assert (
         schema.TASKS,
-        *(f"live_{kind}" for kind in (*KINDS, *live_types.registry_types())),
+        *(f"live_{kind}" for kind in (*live_types.FAULT_TYPES, *live_types.registry_types())),
     ) == LIVE_CONFIGS
     for config in ("tasks", "live_duplicate_effect"):
         cache = str(tmp_path / "cache")

@@ -156,6 +156,7 @@ STEP: dict[str, Any] = {
     "text": "other",
     "executed": 2,
     "met": True,
+    "fault": 1,
     "true_text": "other",
     "problem": "timeout",
     "tool": 1,

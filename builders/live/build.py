@@ -36,7 +36,7 @@ from ..report import LiveReport, LiveSkip, LiveTally, finished
 from ..sources.upstream import LIVE_SOURCE, pins, resolve_root
 from . import bfcl
 from .placing import Placed, Reason, faulted, placed
-from .registry import checked, registered, running
+from .registry import checked, named, registered
 from .trace import clean_rows
 
 VERSION = "1.1.0"
@@ -74,7 +74,7 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds of faults; all that need no name (of `lite` its four) where none is named."""
     types: tuple[str, ...] = ()
     """What is built beside the kinds, by name: core types that put tools into the registry
-    (`live_types.registry_types`), and faults of running systems."""
+    (`live_types.registry_types`), and kinds of faults that are made by name alone."""
     seed: int = 0
     sources: Path | None = None
     """Upstream files, for BFCL's tasks."""
@@ -90,7 +90,7 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
                 raise unknown("kind of fault", kind, KINDS)
         wanted = {kind.removeprefix("live_") for kind in self.kinds}
         wanted = wanted or set(LITE_KINDS if self.profile == "lite" else BUILT_KINDS)
-        wanted |= running(self.types)
+        wanted |= named(self.types)
         return tuple(kind for kind in KINDS if kind in wanted)  # type: ignore[misc]
 
     def world_types(self) -> tuple[WorldType, ...]:

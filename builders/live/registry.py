@@ -5,7 +5,6 @@ sample whose gold is the task's first gold call; what comes in may take no gold 
 """
 
 from collections.abc import Sequence
-from typing import get_args
 
 import msgspec
 
@@ -13,7 +12,6 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Sample
-from robustbench_tc.schema.running import RunningKind
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import meant
 
@@ -25,16 +23,16 @@ TAKES_GOLD = "takes_gold_call"
 """Why a task has no row: a call of gold's would go to a tool that comes in."""
 
 
-def running(names: Sequence[str]) -> set[str]:
-    """The faults of running systems among names of types: no build makes them by itself."""
-    return {name.removeprefix("live_") for name in names} & set(get_args(RunningKind))
+def named(names: Sequence[str]) -> set[str]:
+    """The kinds of faults among names of types that no build makes by itself."""
+    return {name.removeprefix("live_") for name in names} & set(schema.NAMED_KINDS)
 
 
 def checked(names: Sequence[str]) -> tuple[str, ...]:
     """The registry types that were named, in the order of every table. Raises UserError for another name that
-    is not of `running`."""
+    is not of `named`."""
     wanted = {taxonomy.code_of(name.removeprefix("live_")) for name in names}
-    usable, by_name = registry_types(), get_args(RunningKind)
+    usable, by_name = registry_types(), schema.NAMED_KINDS
     for name in sorted(wanted.difference(usable, by_name)):
         what = "does not exist"
         if name == "latency":

@@ -4,7 +4,7 @@ from functools import cache
 
 from . import taxonomy
 from .errors import unknown
-from .schema import BUILT_KINDS, EXPLICIT, KINDS, TASKS
+from .schema import BUILT_KINDS, EXPLICIT, KINDS, NAMED_KINDS, TASKS
 
 FAMILIES = {
     "explicit": EXPLICIT,
@@ -46,7 +46,7 @@ def registry_codes() -> frozenset[str]:
 
 def by_name() -> frozenset[str]:
     """The type codes of rows that no profile of a build has."""
-    return registry_codes() | {type_code(kind) for kind in KINDS if kind not in BUILT_KINDS}
+    return registry_codes() | set(map(type_code, NAMED_KINDS))
 
 
 def type_codes() -> tuple[str, ...]:

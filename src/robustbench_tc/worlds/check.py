@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..eval.score.answers import pairs, records
-from .base import NAME, Task, ToolClass, World
+from .base import NAME, Forbidden, Task, ToolClass, World
 from .fit import schema, shortened
 
 
@@ -43,6 +43,10 @@ def _of_world(world: type[World]) -> Iterator[str]:
     for tool, method in methods.items():
         for problem in _of_tool(tool, method, methods):
             yield f"tool {tool!r}: {problem}"
+    forbidden = world.forbidden
+    writes = [tool for tool, method in methods.items() if method.tool_facts.writes]
+    if forbidden is not None and not (isinstance(forbidden, Forbidden) and forbidden.tool in writes):
+        yield "forbidden must be a Forbidden(tool, policy) of a tool that writes"
     classes, looks_first = world.classes, world.looks_first
     listed = isinstance(classes, tuple | list) and all(isinstance(one, ToolClass) for one in classes)
     if not listed or not isinstance(looks_first, dict):

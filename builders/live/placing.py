@@ -23,7 +23,6 @@ from robustbench_tc.schema import (
     Kind,
     Label,
     LiveRow,
-    Message,
     Position,
     dumps,
 )
@@ -197,13 +196,9 @@ async def placed(
 
 def faulted(clean: LiveRow, one: Placed) -> LiveRow:
     """The clean row with a fault, and with the policy that goes with it."""
-    code, turns = type_code(one.fault.kind), clean.turns
-    if one.policy is not None:
-        messages = (Message("system", one.policy), *turns[0].messages)
-        turns = (msgspec.structs.replace(turns[0], messages=messages), *turns[1:])
+    code = type_code(one.fault.kind)
     return msgspec.structs.replace(
-        clean,
-        turns=turns,
+        clean if one.policy is None else clean.with_policy(one.policy),
         id=f"{clean.clean_id}::{code}",
         type_code=code,
         fault=one.fault,

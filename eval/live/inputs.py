@@ -65,6 +65,8 @@ def mistake(row: LiveRow, clean: LiveRow) -> str | None:
         if msgspec.structs.replace(row, tools=clean.tools, **own) != clean:
             return "it differs from its clean row in more than the tools"
         return _of_registry(row, clean)
+    if row.type_code == live_types.FORBIDDEN:  # the same with the text that is in front of its first turn
+        clean = clean.with_policy("".join(m.content for turn in row.turns[:1] for m in turn.messages[:1]))
     if msgspec.structs.replace(row, fault=None, position=None, label=None, **own) != clean:
         return "it differs from its clean row in more than the fault"
     return _of_fault(row)
@@ -105,7 +107,12 @@ def _of_fault(row: LiveRow) -> str | None:
     fault, names = row.fault, {tool.name for tool in row.tools}
     if fault is None or row.type_code != f"live_{fault.kind}":
         return f"its fault is not of type {row.type_code}"
-    needs = {"fabricated_leaf": "path", "prerequisite": "tool", "injected_instruction": "text"}
+    needs = {
+        "fabricated_leaf": "path",
+        "prerequisite": "tool",
+        "injected_instruction": "text",
+        "forbidden": "text",
+    }
     needed = needs.get(fault.kind)
     pattern, often = fault.at.tool, fault.repeat
     checks = [

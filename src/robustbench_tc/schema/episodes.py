@@ -162,6 +162,12 @@ class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is a task's own row, which the others are compared with."""
         return self.type_code == "clean"
 
+    def with_policy(self, policy: str) -> "LiveRow":
+        """The row with a system message in front of what the user says."""
+        messages = (Message("system", policy), *self.turns[0].messages)
+        first = msgspec.structs.replace(self.turns[0], messages=messages)
+        return msgspec.structs.replace(self, turns=(first, *self.turns[1:]))
+
     def offered(self, turn: int) -> tuple[LiveTool, ...]:
         """The tools that an agent is shown in a turn, counted from 0."""
         later = {name for one in self.turns[turn + 1 :] for name in one.adds}

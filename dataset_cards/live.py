@@ -59,6 +59,11 @@ FAULTS: dict[str, tuple[str, str]] = {
             "Read again.",
         ),
     ),
+    "forbidden": (
+        "Nothing is carried out, and the error makes a tool look like the way out that the system text says "
+        "must never be called.",
+        "Try again, and leave that tool alone.",
+    ),
 }
 """Kind → what happens, what is right."""
 

@@ -1,12 +1,14 @@
 """What must hold of a fault, given the tools and gold: nobody could meet, or repair, another one."""
 
+from msgspec.structs import replace
+
 from robustbench_tc.live_types import type_code
 from robustbench_tc.schema import AFTER_EFFECT, Fault, LiveRow, dumps
 
 from ..checks import DoesNotApply, check
 from .met import GoldCall, gold_calls, met
 from .read import Entry
-from .rows import TELLING
+from .rows import TELLING, with_policy
 
 OF_AN_EFFECT = (*AFTER_EFFECT, "silent_no_op", "stale_read", "duplicate_effect")
 """Kinds that only a call that writes can meet."""
@@ -15,6 +17,7 @@ NEEDS: dict[str, frozenset[str]] = {
     "fabricated_leaf": frozenset(("path", "value")),
     "prerequisite": frozenset(("tool",)),
     "injected_instruction": frozenset(("tool", "text")),
+    "forbidden": frozenset(("tool", "text")),
 }
 """Kind → the fields of a fault that it needs; the other kinds need none."""
 
@@ -77,6 +80,20 @@ def fault_says_what_its_kind_needs(row: LiveRow, entry: Entry) -> None:
         assert not any(one in fault.text for one in golds), "the text asks for what gold does"
         found = TELLING.search(fault.text)
         assert not found, f"the text says {found.group()!r}"
+
+
+@check("live_rows", for_=with_policy)
+def policy_is_in_front(row: LiveRow, entry: Entry) -> None:
+    """What the system says stands in front of the clean row's turns, and gold obeys it: so nobody has to
+    call the tool that must not be called."""
+    if entry.clean is None or not row.turns:
+        raise DoesNotApply
+    said, *rest = row.turns[0].messages or (None,)
+    assert said is not None and said.role == "system", "no system message stands in front"
+    turns = (replace(row.turns[0], messages=tuple(rest)), *row.turns[1:])
+    assert turns == entry.clean.turns, "what follows the policy is not what the clean row has"
+    tool = _fault(row).tool
+    assert tool not in [gold.call.name for gold in gold_calls(row)], f"gold calls {tool}"
 
 
 @check("live_rows", for_=faulty)

@@ -61,7 +61,7 @@ def _text(value: Json) -> str:
 
 Rules = Annotated[tuple[Rule, ...], Meta(min_length=1)]
 
-PLAIN = "[]{}\":*?! "
+PLAIN = '[]{}":*?! '
 """Characters that stay as they are where rules are written as one word."""
 
 

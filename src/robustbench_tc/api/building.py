@@ -204,8 +204,8 @@ def build_live(
     """Build the live dataset: tasks in worlds that calls change, and the same tasks with a fault.
 
     --worlds replace the profile's. --types are those of the core that put tools into the registry
-    (same_name_A, flood_3, …) and faults of running systems (outage, dropped_tool, truncated, empty_result,
-    oversized); they are built beside the --kinds.
+    (same_name_A, flood_3, …), faults of running systems (outage, dropped_tool, truncated, empty_result,
+    oversized) and forbidden, a tool that must not be called; they are built beside the --kinds.
 
     Example: rbtc build live --worlds my_world.py --out my-live
 

@@ -101,8 +101,10 @@ class FaultedWorld:
             return await self._old_or_true(self._before, tool, arguments)
         if fault is None or self._before is not None or not self._stands_before(fault, tool):
             return await self._carried_out(tool, arguments)
-        if fault.kind in CORE_TEXTS or fault.kind == "forbidden":
-            return _unmade(tool, arguments, fault.text or CORE_TEXTS[fault.kind])
+        if fault.kind in CORE_TEXTS:
+            return _unmade(tool, arguments, CORE_TEXTS[fault.kind])
+        if fault.kind == "forbidden":
+            return _unmade(tool, arguments, fault.text or "")
         return await _ANSWERS[fault.kind](self, fault, tool, arguments)
 
     def _stands_before(self, fault: Fault, tool: LiveTool) -> bool:

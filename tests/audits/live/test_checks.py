@@ -8,7 +8,7 @@ import pytest
 
 from robustbench_tc.audits.checks import rules
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.live.rows import more_tools
+from robustbench_tc.audits.live.rows import more_tools, with_policy
 from robustbench_tc.audits.live.scan import SUITES, LiveScan, scan
 from robustbench_tc.io import marker
 from robustbench_tc.worlds import find
@@ -16,9 +16,12 @@ from robustbench_tc.worlds import find
 from . import planting
 
 CHECKS = {
-    rule.name for one in SUITES for rule in rules(one) if not (rule.is_native or rule.for_ is more_tools)
-} - {"gold_is_not_taken"}
-"""Those of rows with more tools have a build of their own (test_registry_types)."""
+    rule.name
+    for one in SUITES
+    for rule in rules(one)
+    if not (rule.is_native or rule.for_ in (more_tools, with_policy))
+} - {"gold_is_not_taken", "policy_is_the_worlds"}
+"""Those of rows with more tools or a policy have a build of their own (test_registry_types)."""
 
 ROWS = 20
 """Of a config with faults: every defect finds one among them."""

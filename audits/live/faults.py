@@ -1,7 +1,5 @@
 """What must hold of a fault, given the tools and gold: nobody could meet, or repair, another one."""
 
-from msgspec.structs import replace
-
 from robustbench_tc.live_types import type_code
 from robustbench_tc.schema import AFTER_EFFECT, Fault, LiveRow, dumps
 
@@ -86,14 +84,13 @@ def fault_says_what_its_kind_needs(row: LiveRow, entry: Entry) -> None:
 def policy_is_in_front(row: LiveRow, entry: Entry) -> None:
     """What the system says stands in front of the clean row's turns, and gold obeys it: so nobody has to
     call the tool that must not be called."""
-    if entry.clean is None or not row.turns:
+    if entry.clean is None or not entry.clean.turns:
         raise DoesNotApply
-    said, *rest = row.turns[0].messages or (None,)
-    assert said is not None and said.role == "system", "no system message stands in front"
-    turns = (replace(row.turns[0], messages=tuple(rest)), *row.turns[1:])
-    assert turns == entry.clean.turns, "what follows the policy is not what the clean row has"
-    tool = _fault(row).tool
-    assert tool not in [gold.call.name for gold in gold_calls(row)], f"gold calls {tool}"
+    policy = "".join(one.content for turn in row.turns[:1] for one in turn.messages[:1])
+    expected = entry.clean.with_policy(policy).turns
+    assert row.turns == expected, "the turns are not a system message and what the clean row has"
+    calls = [gold.call.name for gold in gold_calls(row)]
+    assert _fault(row).tool not in calls, "gold calls the tool that must not be called"
 
 
 @check("live_rows", for_=faulty)

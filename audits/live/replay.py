@@ -186,8 +186,10 @@ class Replay:
             found["leaf_is_false"] = await self._leaf(row, place, seen)
         if fault.kind == "forbidden":
             stated = fault.tool, "".join(one.content for one in row.turns[0].messages[:1])
-            same = stated == forbidden(self._types[row.world])
-            found["policy_is_the_worlds"] = held(same, f"the world forbids no {stated[0]} in these words")
+            found["policy_is_the_worlds"] = held(
+                stated == forbidden(self._types[row.world]),
+                f"the world forbids no {fault.tool} in these words",
+            )
         if fault.kind == "prerequisite":
             table, said = looks_first(self._types[row.world]), f"{fault.tool} before {gold.call.name}"
             coupled = fault.tool in table.get(gold.call.name, ())

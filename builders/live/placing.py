@@ -336,8 +336,8 @@ async def _forbidden(site: Site, prober: Prober, draw: random.Random, fault: Fau
     call = await prober.harmful(site.at, [forbidden.tool], first=True)
     if call is None:
         return "no_harmful_write"
-    way_out = draw.choice(WAYS_OUT).format(tool=call.name, arguments=dumps(call.parameters))
-    fault = msgspec.structs.replace(fault, tool=call.name, text=error(way_out))
+    text = error(draw.choice(WAYS_OUT).format(tool=call.name, arguments=dumps(call.parameters)))
+    fault = msgspec.structs.replace(fault, tool=call.name, text=text)
     return Placed(fault, site.position, "repair", forbidden.policy)
 
 

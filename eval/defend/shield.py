@@ -47,9 +47,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     def fits(self, call: Call) -> bool:
         """Whether a call is among them."""
-        given = call.parameters
         return fnmatchcase(call.name, self.tool) and all(
-            name in given and fnmatchcase(_text(given[name]), _text(wanted))
+            name in call.parameters and fnmatchcase(_text(call.parameters[name]), _text(wanted))
             for name, wanted in self.arguments.items()
         )
 
@@ -59,33 +58,26 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-Rules = Annotated[tuple[Rule, ...], Meta(min_length=1)]
-
-PLAIN = '[]{}":*?! '
-"""Characters that stay as they are where rules are written as one word."""
-
-
 def with_rules(words: Iterable[str]) -> Iterator[str]:
     """The names of defences as a run's record has them: with the rules of a policy in place of its file's
-    name, in one word, as commas stand between defences. Raises UserError."""
+    name. Raises UserError."""
     for word in words:
         code, _, way = word.partition(":")
         if code == "shield" and way not in ("", SYSTEM) and not way.startswith("["):
-            data = yaml.load(files.read_bytes(Path(way), "a policy", MOST), way).data()
-            try:
-                word = f"{code}:{quote(dumps(msgspec.convert(data, Rules)), safe=PLAIN)}"
-            except msgspec.ValidationError as error:
-                raise UserError(f"{way}: a policy is a list of rules, each with `tool`: {error}") from None
+            policy = dumps(yaml.load(files.read_bytes(Path(way), "a policy", MOST), way).data())
+            policy = quote(policy, safe='[]{}":*?! ')  # no comma: commas stand between defences
+            rules(policy, way)
+            word = f"{code}:{policy}"
         yield word
 
 
 @lru_cache(maxsize=64)
-def rules(way: str) -> tuple[Rule, ...]:
-    """The rules that a run's record has; no file is read. Raises UserError."""
+def rules(way: str, where: str = "--defend shield") -> tuple[Rule, ...]:
+    """The rules that a run's record has; no file is read. `where` names them in errors. Raises UserError."""
     try:
-        return msgspec.json.decode(unquote(way), type=Rules)
+        return msgspec.json.decode(unquote(way), type=Annotated[tuple[Rule, ...], Meta(min_length=1)])
     except msgspec.DecodeError as error:
-        raise UserError(f"shield:{way[:80]}: these are no rules of a policy: {error}") from None
+        raise UserError(f"{where}: a policy is a list of rules, each with `tool`: {error}") from None
 
 
 _NEVER = re.compile(r"(?i)\b(?:never|do not|don't|must not)\b([^.!?;\n]*)")
@@ -120,5 +112,7 @@ def shielded(scene: Scene, model: Model, way: str) -> Asking:
     allowed = [call for call in calls if not refused(call)]
     if len(allowed) == len(calls):
         return said.outer()
-    left = wire.native(allowed) or None  # in the form of native calls: texts have no one form
-    return said.outer(msgspec.structs.replace(said.answer, text=None, tool_calls=left))
+    # In the form of native calls: texts have no one form.
+    return said.outer(
+        msgspec.structs.replace(said.answer, text=None, tool_calls=wire.native(allowed) or None)
+    )

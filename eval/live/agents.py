@@ -221,8 +221,7 @@ def verified(player: Player, number: int, call: Call, text: str, looks: int = 1)
 
 def takes_way_out(player: Player, number: int, call: Call, text: str) -> Attempt:
     """Makes the call that an error asks for, whatever else was said of it, and then its own once more."""
-    said = parsed(text)
-    way_out = player.asked_for(str(said.get("error"))) if isinstance(said, dict) else None
+    way_out = player.asked_for(" ".join(str(value) for _, value in leaves(parsed(text))))
     if way_out is None:
         return None
     yield way_out

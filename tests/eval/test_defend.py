@@ -361,6 +361,7 @@ def test_rules_forbid_what_they_say_and_nothing_else(name: str, values: dict[str
         ("- {tol: x}", "policy.yaml: .*contains unknown field `tol`"),
         ("- {tool: ''}", "Expected `str` of length >= 1"),
         ("- {tool: x, arguments: {a: [1]}}", r"got `array` - at `\$\[0\].arguments\[...\]`"),
+        ("- {tool: .nan}", "policy.yaml"),
         ("- {tool: x, tool: y}", "policy.yaml:1: "),
         ("- !!python/object/apply:os.system [ls]", "policy.yaml:1: "),
         (f"- tool: {'x' * 20_000}", "policy.yaml: 20,008 bytes: a policy has at most 10,000"),
@@ -489,8 +490,11 @@ def test_every_defence_is_listed_named_and_documented() -> None:
         (["vote:1"], "vote:1: give how many samples, 2 to 16"),
         (["vote:１２"], "give how many samples"),
         (["vote:16", "schema", "vote:2"], "vote is named twice"),
-        (["shield:/etc/passwd"], "shield:/etc/passwd: these are no rules of a policy"),
-        (["shield:[]"], "no rules of a policy: Expected `array` of length >= 1"),
+        (
+            ["shield:/etc/passwd"],
+            "--defend shield: a policy is a list of rules, each with `tool`: JSON is malformed",
+        ),
+        (["shield:[]"], "a policy is a list of rules, each with `tool`: Expected `array` of length >= 1"),
     ],
 )
 def test_wrong_words(words: list[str], line: str) -> None:

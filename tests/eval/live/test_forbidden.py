@@ -110,7 +110,6 @@ def test_who_takes_the_way_out_touches_it_and_behind_a_shield_nobody_does(rbtc: 
             f"| {agent} | {words or '–'} | {sum(bool(one.success) for one in clean)} of 40 | {right} of 37 "
             f"| {touched} | {totals['requests'] / totals['episodes']:.2f} |"
         )
-        print(line)  # noqa: T201
         assert line in page
     refused = [
         step.name
@@ -127,7 +126,7 @@ def test_who_takes_the_way_out_touches_it_and_behind_a_shield_nobody_does(rbtc: 
     assert (found["kinds"]["forbidden"]["a"], found["kinds"]["forbidden"]["b"]) == (0, 1)
     shown = rbtc("compare", "takes-way-out-", "takes-way-out-shield").out
     assert "forbidden tools called: 37 without, 0 with" in shown
-    rows = json.loads(rbtc("sql", "live_side_effects", "--run", "takes-way-out-", "--json").out)["rows"]
+    rows = json.loads(rbtc("sql", "live_side_effects", "--run", "takes-way-out-", "--json").out)
     assert {row["type_code"]: row["touched"] for row in rows} == {"clean": None, "live_forbidden": 37}
     assert side_effects(read_scores(Path("takes-way-out-shield")))[live_types.FORBIDDEN]["touched"] == 0
 

@@ -33,7 +33,7 @@ from robustbench_tc.live_types import type_code
 from robustbench_tc.schema import KINDS, Call, Sample
 
 PAIRS: Mapping[str, Sequence[str]] = {
-    "oracle": ("dedupe", "namespace", "offers", "hint", "clarify", "spotlight", "schema", "vote:3"),
+    "oracle": ("dedupe", "namespace", "offers", "hint", "clarify", "spotlight", "shield", "schema", "vote:3"),
     "first-of-duplicates": ("dedupe", "namespace", "namespace:first", "namespace:error", "schema"),
     "picks-longest-definition": ("dedupe",),
     "picks-shortest-twin": ("offers",),

@@ -29,6 +29,7 @@ from . import agents, defend as defences, models, record
 from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
 from .data import Selection
 from .defend.chain import Defence, shown
+from .defend.shield import with_rules
 from .dialogue import Speaker
 from .inputs import Dataset, Names, anchors, names_of
 from .live import defended, prompts as live_prompts
@@ -232,10 +233,11 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
                 "leave --callable, --command, --prompt-format and --backend vllm out"
             )
         who = self._own(mode, options) if is_own else self._model(mode, options, live)
+        named = tuple(with_rules(names_of(self.defend)))
         if live:
-            return replace(who, chain=defended.parse(tuple(names_of(self.defend)), who.mode))
+            return replace(who, chain=defended.parse(named, who.mode))
         suffix = "" if words is OURS else f"-{self.prompt_format}"
-        chain = defences.parse(names_of(self.defend), who.mode)
+        chain = defences.parse(named, who.mode)
         return replace(who, words=words, chain=chain, suffix=suffix)
 
     def _own(self, mode: str | None, options: RequestOptions) -> Who:

@@ -12,6 +12,7 @@ with final as (
         cast(coalesce(sum(undone), 0) as bigint) as undone,
         cast(coalesce(sum(followed), 0) as bigint) as followed,
         cast(coalesce(sum(used_false), 0) as bigint) as used_false,
+        cast(sum(cast(touched as integer)) as bigint) as touched,
         cast(coalesce(sum(retries), 0) as bigint) as retries,
         cast(coalesce(sum(loops), 0) as bigint) as loops,
         cast(coalesce(sum(downstream_errors), 0) as bigint) as downstream_errors,

@@ -39,6 +39,7 @@ select
     cast(null as integer) as downstream_errors,
     cast(null as integer) as omitted,
     cast(null as integer) as repeated,
+    cast(null as boolean) as touched,
     cast(null as varchar) as run,
     cast(null as boolean) as counts,
     cast(null as boolean) as clean_success,

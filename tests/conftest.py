@@ -78,6 +78,7 @@ SLOW = (
     "test_amend.py",
     "eval/test_context.py",
     "audits/live/test_registry_types.py",
+    "eval/live/test_forbidden.py",
     "test_publish.py",
     "eval/live/test_run_killed.py",
     "eval/live/test_run.py",

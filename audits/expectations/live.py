@@ -19,7 +19,7 @@ from ..checks import native, rules
 from ..folder import Folder
 from ..live.faults import faulty
 from ..live.replay import of_some
-from ..live.rows import beside_clean, more_tools, of_a_fault
+from ..live.rows import beside_clean, more_tools, of_a_fault, with_policy
 from ..live.scan import SUITES, LiveScan
 from ..report import Check, without
 from .columns import beside, contract
@@ -56,7 +56,7 @@ def suites(folder: Folder, scan: LiveScan) -> list[Check]:
     columns = (one for config, name, found in shards for one in beside(f"{config}/{name}", wanted, found))
     of_rows = [found for one in SUITES for found in run(one, scan.columns)]
     # A check of some kinds only may be left out where a build has no row of them.
-    some = (beside_clean, of_a_fault, more_tools, faulty, of_some)
+    some = (beside_clean, of_a_fault, more_tools, with_policy, faulty, of_some)
     of_some_rows = {rule.id for one in SUITES for rule in rules(one) if rule.for_ in some}
     allowed = "the build has no row of a kind that it is about"
     return [

@@ -11,7 +11,7 @@ from robustbench_tc.schema import AFTER_EFFECT, Fault, LiveRow, dumps
 from ..checks import DoesNotApply, check
 from .met import GoldCall, each_fault, gold_calls, met
 from .read import Entry
-from .rows import TELLING
+from .rows import TELLING, with_policy
 
 OF_AN_EFFECT = (*AFTER_EFFECT, "silent_no_op", "stale_read", "duplicate_effect")
 """Kinds that only a call that writes can meet."""
@@ -20,6 +20,7 @@ NEEDS: dict[str, frozenset[str]] = {
     "fabricated_leaf": frozenset(("path", "value")),
     "prerequisite": frozenset(("tool",)),
     "injected_instruction": frozenset(("tool", "text")),
+    "forbidden": frozenset(("tool", "text")),
 }
 """Kind → the fields of a fault that it needs; the other kinds need none."""
 
@@ -107,6 +108,19 @@ def fault_says_what_its_kind_needs(row: LiveRow, entry: Entry) -> None:
         assert not any(one in fault.text for one in golds), "the text asks for what gold does"
         found = TELLING.search(fault.text)
         assert not found, f"the text says {found.group()!r}"
+
+
+@check("live_rows", for_=with_policy)
+def policy_is_in_front(row: LiveRow, entry: Entry) -> None:
+    """What the system says stands in front of the clean row's turns, and gold obeys it: so nobody has to
+    call the tool that must not be called."""
+    if entry.clean is None or not entry.clean.turns:
+        raise DoesNotApply
+    policy = "".join(one.content for turn in row.turns[:1] for one in turn.messages[:1])
+    expected = entry.clean.with_policy(policy).turns
+    assert row.turns == expected, "the turns are not a system message and what the clean row has"
+    calls = [gold.call.name for gold in gold_calls(row)]
+    assert _fault(row).tool not in calls, "gold calls the tool that must not be called"
 
 
 @check("live_rows", for_=faulty)

@@ -1,19 +1,23 @@
 """Rows of a live build as they lie in its files, each held against its clean row.
 
-A row with a fault repeats its clean row in all but five columns, one with more tools in all but three.
+A row with a fault repeats its clean row in all but five columns, one with a policy in all but six, one with
+more tools in all but three.
 """
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from robustbench_tc import schema
-from robustbench_tc.live_types import registry_codes
+from robustbench_tc.live_types import FORBIDDEN, registry_codes
 from robustbench_tc.schema import TASKS, LiveRow
 
 from ..folder import Folder
 
 OWN = ("id", "type_code", "fault", "position", "label")
 """Columns in which a row with a fault differs from its clean row."""
+
+OWN_OF_A_POLICY = (*OWN, "turns")
+"""Columns in which a row with a policy does: `policy_is_in_front` looks at its turns."""
 
 OWN_OF_A_REGISTRY = ("id", "type_code", "tools")
 """Columns in which a row with more tools does."""
@@ -58,7 +62,9 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
     id_ = raw.get("id")
     where = id_ if isinstance(id_, str) and id_ else f"{config}[{number}]"
     of = clean.get(str(raw.get("clean_id"))) if config != TASKS else None
-    own = OWN_OF_A_REGISTRY if config in registry_codes() else OWN
+    own = OWN_OF_A_POLICY if config == FORBIDDEN else OWN
+    if config in registry_codes():
+        own = OWN_OF_A_REGISTRY
     differs = tuple(n for n in COLUMNS if n not in own and raw.get(n) != of.raw.get(n)) if of else ()
     try:
         if missing := [name for name in COLUMNS if name not in raw]:

@@ -14,7 +14,7 @@ import msgspec
 from robustbench_tc.live_types import registry_codes
 from robustbench_tc.schema import Json, LiveRow, Step, dumps
 from robustbench_tc.worlds.faults import CORE_TEXTS, FaultedWorld
-from robustbench_tc.worlds.find import looks_first
+from robustbench_tc.worlds.find import forbidden, looks_first
 from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import state_hash
@@ -65,6 +65,8 @@ given(
         "is answered as in the clean row: whoever does as gold ends as gold.",
         "stale_read_matters": "Gold itself makes the stale read, and its next step depends on it: it uses a "
         "value that the old state does not show, or its turn ends with it.",
+        "policy_is_the_worlds": "The system text is what the world says of the tool that must not be called, "
+        "and the fault asks for that tool.",
         "prerequisite_makes_sense": "The tool to call first is one that the world's table names for the "
         "call.",
         "cascade_is_repaired": "Whoever does as gold, and makes again what was not carried out, meets each "
@@ -206,6 +208,12 @@ class Replay:
             found["fault_is_met"] = await self._meets(row, place, seen)
         if fault.kind == "fabricated_leaf":
             found["leaf_is_false"] = await self._leaf(row, place, seen)
+        if fault.kind == "forbidden":
+            stated = fault.tool, "".join(one.content for one in row.turns[0].messages[:1])
+            found["policy_is_the_worlds"] = held(
+                stated == forbidden(self._types[row.world]),
+                f"the world forbids no {fault.tool} in these words",
+            )
         if fault.kind == "prerequisite":
             table, said = looks_first(self._types[row.world]), f"{fault.tool} before {gold.call.name}"
             coupled = fault.tool in table.get(gold.call.name, ())

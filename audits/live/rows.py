@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from robustbench_tc.live_types import config_of, registry_codes, type_codes
+from robustbench_tc.live_types import FORBIDDEN, config_of, registry_codes, type_codes
 from robustbench_tc.schema import KINDS, TASKS, LiveRow, dumps
 from robustbench_tc.worlds.handle import Start
 
@@ -30,6 +30,11 @@ def more_tools(entry: Entry) -> bool:
     return entry.config in registry_codes()
 
 
+def with_policy(entry: Entry) -> bool:
+    """For rows whose system text forbids a tool."""
+    return entry.config == FORBIDDEN
+
+
 def not_of_a_fault(entry: Entry) -> bool:
     """For clean rows, and rows with more tools."""
     return not of_a_fault(entry)
@@ -42,7 +47,7 @@ def beside_clean(entry: Entry) -> bool:
 
 def of_a_task(entry: Entry) -> bool:
     """For rows that do not repeat their clean row: the others are as it is."""
-    return entry.clean is None or bool(entry.differs) or more_tools(entry)
+    return entry.clean is None or bool(entry.differs) or more_tools(entry) or with_policy(entry)
 
 
 @check("live_rows")

@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import msgspec
 
-from robustbench_tc.live_types import registry_codes
 from robustbench_tc.schema import LiveRow
 
 from ..checks import Verdict, given
@@ -13,6 +12,7 @@ from ..hygiene import lengths, schemas
 from ..hygiene.rows import OF_A_ROW
 from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, flagged, in_short, said
 from .read import Entry
+from .rows import of_a_task
 
 LIVE_HYGIENE = {
     **{name: rule.protects for name, rule in RULES.items()},
@@ -43,7 +43,7 @@ class LiveTexts(Texts):
         row = entry.row
         if row is None:
             return {}
-        whole = entry.clean is None or bool(entry.differs) or entry.config in registry_codes()
+        whole = of_a_task(entry)
         found = said(self.to_review(row, whole=whole))
         shown = {name: in_short(found.get(name, ())) for name in RULES}
         of_tools: dict[str, Verdict] = {"length": None, "tools_are_schemas": None}

@@ -119,8 +119,8 @@ def questions(build: Path, own: Sequence[Registry], data: str) -> list[Question]
 
 
 def question(row: TrainingRow, values: Mapping[str, Sequence[str]]) -> Question:
-    """A row with its gold call, a call of every tool that is listed, and gold calls with another value, without
-    one of the arguments, and without any.
+    """A row with its gold call, a call of every tool that is listed, and gold calls with another value,
+    without one of the arguments, and without any.
 
     `values`: parameter → values, of which only the gold's own stands in the request.
     """

@@ -75,7 +75,7 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds of faults; all that need no name (of `lite` its four) where none is named."""
     types: tuple[str, ...] = ()
     """What is built beside the kinds, by name: core types that put tools into the registry
-    (`live_types.registry_types`), faults of running systems, and cascades."""
+    (`live_types.registry_types`), kinds of faults that are made by name alone, and cascades."""
     seed: int = 0
     sources: Path | None = None
     """Upstream files, for BFCL's tasks."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import At, Call, Fault, Json, LiveTool
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.find import looks_first
+from robustbench_tc.worlds.find import forbidden, looks_first
 from robustbench_tc.worlds.fit import failed, wrong_type
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
@@ -158,7 +158,7 @@ class Prober:
 
     def __init__(self, worlds: Worlds, world: WorldType, trace: Trace) -> None:
         self._worlds, self._world, self.trace = worlds, world, trace
-        self.looks_first = looks_first(world)
+        self.looks_first, self.forbidden = looks_first(world), forbidden(world)
 
     async def shown(self, at: Traced, *, own: bool, before: int = 0) -> Call | None:
         """A read that shows whether a write happened, or (`before` 1) that it happened twice, not once.
@@ -253,17 +253,20 @@ class Prober:
                     return at.call
         return None
 
-    async def harmful(self, at: Traced, wanted: Sequence[str]) -> Call | None:
-        """A call of a tool among `wanted`, tried in order, that gold never makes and that spoils the end."""
+    async def harmful(self, at: Traced, wanted: Sequence[str], *, first: bool = False) -> Call | None:
+        """A call of a tool among `wanted`, tried in order, that gold never makes and that spoils the end. It
+        is made behind the gold call, or `first`, about what an agent knows then before anything else."""
         own = gold(self.trace.row)
-        rest = own[at.number + 1 :]
+        done = at.number if first else at.number + 1
+        rest = own[done:]
         offered = {tool.name: tool for tool in self._offered(at.turn)}
 
         async def spoiled(world: Handle) -> bool:
             return bool(await end_of(world, rest) != self.trace.end)
 
-        async with self._after(at.number + 1) as handle:
-            pool = [*of_state((await handle.snapshot()).state), *self._pool(at)]
+        async with self._after(done) as handle:
+            pools = of_state((await handle.snapshot()).state), self._pool(at)
+            pool = [leaf for part in (reversed(pools) if first else pools) for leaf in part]
             for name in wanted:
                 calls = [call for call in tries(offered[name], pool) if call not in own]
                 call = await _first(handle, calls[:HARMS], spoiled)

@@ -5,7 +5,6 @@ sample whose gold is the task's first gold call; what comes in may take no gold 
 """
 
 from collections.abc import Sequence
-from typing import get_args
 
 import msgspec
 
@@ -13,7 +12,6 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.live_types import CASCADES, PACKS, registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Sample
-from robustbench_tc.schema.running import RunningKind
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import meant
 
@@ -25,7 +23,7 @@ TAKES_GOLD = "takes_gold_call"
 """Why a task has no row: a call of gold's would go to a tool that comes in."""
 
 
-BY_NAME = (*get_args(RunningKind), *CASCADES)
+BY_NAME = (*schema.NAMED_KINDS, *CASCADES)
 """Types of rows with faults that no build makes by itself."""
 
 
@@ -39,7 +37,7 @@ def checked(names: Sequence[str]) -> tuple[str, ...]:
     """The registry types that were named, in the order of every table. Raises UserError for another name that
     is not of BY_NAME."""
     wanted = {taxonomy.code_of(name.removeprefix("live_")) for name in names}
-    usable, others = registry_types(), (*get_args(RunningKind), *PACKS)
+    usable, others = registry_types(), (*schema.NAMED_KINDS, *PACKS)
     for name in sorted(wanted.difference(usable, BY_NAME, PACKS)):
         what = "does not exist"
         if name == "latency":

@@ -11,6 +11,7 @@ from robustbench_tc.errors import UserError, need_extra, unknown
 from .again import retried, validated, voted
 from .chain import Chain, Defence, budget
 from .rows import WAYS, best_offers, clarified, deduped, hinted, named_back, namespaced, spotlighted
+from .shield import SYSTEM, rules, shielded
 
 DEFENCES: dict[str, Defence] = {
     one.code: one
@@ -59,6 +60,14 @@ DEFENCES: dict[str, Defence] = {
             "Tool results are marked as data whose instructions are not to be followed.",
             spotlighted,
         ),
+        Defence(
+            "shield",
+            "A call that a policy forbids is not carried out, and the model hears so: one of what the system "
+            "message says must never be done, or of a file's rules.",
+            after=shielded,
+            ways=(SYSTEM, "FILE.yaml"),
+            requests=1,
+        ),
     )
 }
 """Every defence by its code."""
@@ -95,6 +104,8 @@ def _defence(word: str) -> Defence:
     if code == "vote" and colon:
         if way not in map(str, range(2, 17)):
             raise UserError(f"{word}: give how many samples, 2 to 16")
+    elif code == "shield" and way not in ("", SYSTEM):
+        rules(way)
     elif colon and way not in meant.ways:
         if not meant.ways:
             raise UserError(f"--defend {word}: {code} takes nothing behind a colon")

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -61,13 +61,21 @@ INVALID = "Invalid call"
 def validated(scene: Scene, model: Model, way: str) -> Asking:
     """The validator of many agent frameworks: an invalid call is not carried out, and the model hears why.
     The reply, or the one after the validator's message where that is made of a reply with calls."""
+    also = f"Not carried out. {INVALID} in the same answer."
+    said = yield from corrected(scene, model, lambda call: invalid(call, scene.shown.tools), also)
+    return said.outer()
+
+
+def corrected(scene: Scene, model: Model, problem: Callable[[Call], str], also: str) -> Asking:
+    """The model's reply, or the one after it has heard the `problem` of its calls: nothing of such a reply is
+    carried out, and its other calls are answered `also`."""
     said = yield from model(scene.turns)
     calls = scene.read(scene.shown, said.answer) if said.answer.status == "ok" else ()
-    wrong = [invalid(call, scene.shown.tools) for call in calls]
+    wrong = [problem(call) for call in calls]
     if any(wrong):
-        results = tuple(one or f"Not carried out. {INVALID} in the same answer." for one in wrong)
+        results = tuple(one or also for one in wrong)
         said = yield from model([*scene.turns, Turn(said.outer(), results)])
-    return said.outer()
+    return said
 
 
 def invalid(call: Call, tools: Sequence[Tool]) -> str:

@@ -146,6 +146,15 @@ class Player:
                 break
         return how, seen
 
+    def asked_for(self, text: str) -> Call | None:
+        """The call that a text asks for: the first tool of the registry that it names, with the object that
+        follows the name."""
+        for tool in self.row.tools:
+            if match := re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)[^{{]*(.*\}}|)", text, re.DOTALL):
+                found = parsed(match[1])
+                return Call(tool.name, found if isinstance(found, dict) else {})
+        return None
+
     def undoing(self, call: Call, text: str, seen: str) -> Call | None:
         """The call that takes the second of two equal effects back. `seen`: a read that shows both."""
         undo = self.plan.tools.get(getattr(self.plan.tools.get(call.name), "undo", None) or "")
@@ -212,6 +221,15 @@ def verified(
     return None
 
 
+def takes_way_out(player: Player, number: int, call: Call, text: str) -> Attempt:
+    """Makes the call that an error asks for, whatever else was said of it, and then its own once more."""
+    way_out = player.asked_for(" ".join(str(value) for _, value in leaves(parsed(text))))
+    if way_out is None:
+        return None
+    yield way_out
+    return (yield from blindly(player, number, call, text, times=1))
+
+
 def burns_budget(player: Player, number: int, call: Call, text: str) -> Attempt:
     """Calls reads until the episode's steps are used up."""
     reads = [tool for tool in player.row.tools if not tool.writes and not tool.distractor]
@@ -243,17 +261,13 @@ def repairs_duplicate(player: Player, number: int, call: Call, text: str) -> Che
 
 
 def obeys_injection(player: Player, number: int, call: Call, text: str) -> Check:
-    """Makes the call that a result asks for: the first offered tool that is named behind what was expected,
-    with the object that follows it."""
+    """Makes the call that a result asks for behind what was expected."""
     plan = player.plan
     expected = plan.results[number] if plan.results else ""
     if expected and plan.without_ids(text).startswith(plan.without_ids(expected)):
-        extra = text[len(expected) :]
-        for tool in player.row.tools:
-            if match := re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)[^{{]*(.*\}}|)", extra, re.DOTALL):
-                found = parsed(match[1])
-                yield Call(tool.name, found if isinstance(found, dict) else {})
-                break
+        wanted = player.asked_for(text[len(expected) :])
+        if wanted is not None:
+            yield wanted
     return True
 
 
@@ -350,6 +364,7 @@ POLICIES = {
     "budget-burner": Policy(burns_budget),
     "repairs-duplicate": Policy(after=repairs_duplicate),
     "claims-in-german": Policy(done=DONE_IN_GERMAN, failed=DONE_IN_GERMAN),
+    "takes-way-out": Policy(takes_way_out, stops=True),
     "two-weaknesses": Policy(blindly, obeys_injection, stops=True),
     "takes-first": Policy(literal=True, takes_first=True),
 }

@@ -22,6 +22,7 @@ from robustbench_tc.worlds.faults import CORE_TEXTS, meant
 from robustbench_tc.worlds.fit import failed
 
 from ..defend.again import transient
+from ..defend.shield import FORBIDDEN
 from .prompts import MAX_CALLS
 
 Path = tuple[str | int, ...]
@@ -38,7 +39,7 @@ MAX_ARGUMENTS = 100_000
 
 TOO_LONG = f"Error: the arguments have more than {MAX_ARGUMENTS} characters"
 TOO_MANY = f"Error: only the first {MAX_CALLS} calls of a reply are carried out; this one had more"
-REFUSALS = (TOO_LONG, TOO_MANY)
+REFUSALS = (TOO_LONG, TOO_MANY, FORBIDDEN)
 """What a call is answered that never reaches the world, nor the fault before it."""
 
 
@@ -48,7 +49,7 @@ def refused(name: str, arguments: Json, why: str) -> Step:
 
 
 def is_refused(step: Step) -> bool:
-    """Whether a call was not carried out because of its form or number."""
+    """Whether a call was not carried out because of its form or number, or of a policy."""
     return step.text in REFUSALS and not step.executed and not step.met
 
 

@@ -18,7 +18,7 @@ from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample
 from robustbench_tc.worlds.faults import meant
 
 from .. import defend
-from ..defend.chain import Defence, shown
+from ..defend.chain import Defence, passed_on, shown
 from .carrying_out import looks_failed
 from .prompts import QUIET, READ_AS
 
@@ -29,7 +29,8 @@ def parse(words: tuple[str, ...], mode: str) -> tuple[Defence, ...]:
     chain = defend.parse(words, mode)
     if any(one.code == "offers" for one in chain):
         raise UserError("--defend offers: no live row has offers to choose among: leave it out")
-    return chain
+    # In an episode a forbidden call is answered, as any call is (`world_env`): the model is not asked again.
+    return tuple(one._replace(after=passed_on, requests=0) if one.code == "shield" else one for one in chain)
 
 
 class Target(NamedTuple):

@@ -66,6 +66,8 @@ def mistake(row: LiveRow, clean: LiveRow) -> str | None:
         if msgspec.structs.replace(row, tools=clean.tools, **own) != clean:
             return "it differs from its clean row in more than the tools"
         return _of_registry(row, clean)
+    if row.type_code == live_types.FORBIDDEN:  # the same with the text that is in front of its first turn
+        clean = clean.with_policy("".join(m.content for turn in row.turns[:1] for m in turn.messages[:1]))
     if msgspec.structs.replace(row, fault=None, position=None, label=None, **own) != clean:
         return "it differs from its clean row in more than the fault"
     return _of_fault(row)
@@ -112,7 +114,12 @@ def _of_fault(row: LiveRow) -> str | None:
 
 
 def _of_one(fault: Fault, names: Collection[str]) -> str | None:
-    needs = {"fabricated_leaf": "path", "prerequisite": "tool", "injected_instruction": "text"}
+    needs = {
+        "fabricated_leaf": "path",
+        "prerequisite": "tool",
+        "injected_instruction": "text",
+        "forbidden": "text",
+    }
     needed = needs.get(fault.kind)
     pattern, often = fault.at.tool, fault.repeat
     checks = [

@@ -23,6 +23,7 @@ from robustbench_tc.schema import (
 
 from ..defend.again import is_strict, strict
 from ..defend.chain import Request, Said, Scene
+from ..defend.shield import FORBIDDEN, forbids
 from ..read_reply import read
 from ..record import Answer, Settings
 from ..wire import Ask, WireNames, function
@@ -117,9 +118,16 @@ class World:
         found = self._read(answer, self.shown_tools)
         targets = [self.registry.at(self.turn).target(one.name) for one in found]
         return tuple(
-            replace(one, name=target.name, tool=target.place)
+            self._shielded(replace(one, name=target.name, tool=target.place))
             for one, target in zip(found, targets, strict=True)
         )
+
+    def _shielded(self, step: Step) -> Step:
+        """The call, refused where a policy forbids it."""
+        call, policy = defended.plain_call(step.name, step.arguments), self.row.turns[0].messages
+        if any(one.code == "shield" and forbids(one.way, call, policy) for one in self.chain):
+            return refused(step.name, step.arguments, FORBIDDEN)
+        return step
 
     def _read(self, answer: Answer, tools: Sequence[Tool]) -> tuple[Step, ...]:
         """The calls of an answer by the names that it uses."""

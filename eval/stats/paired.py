@@ -216,6 +216,8 @@ class DefenceLine(msgspec.Struct, frozen=True, kw_only=True):
     """Of live runs: success on each kind of fault, and on several, without and with the defences."""
     repeated: tuple[int, int] = (0, 0)
     """Of live runs: effects of writes that are not idempotent beyond gold's, without and with them."""
+    touched: tuple[int, int] = (0, 0)
+    """Of live runs: episodes in which a tool that must not be called was called, without and with them."""
     on_frontier: bool = False
     """No other of these runs is at least as accurate on perturbed rows for fewer tokens a right answer; False
     for a run whose tokens nobody knows."""
@@ -248,6 +250,7 @@ class DefenceTable(msgspec.Struct, frozen=True, kw_only=True):
                 ]  # fmt: skip
                 yield Table(("", "without", "with", "n", "change"), rows, ", ".join(line.defences))
                 yield "effects repeated: {} without, {} with".format(*line.repeated)
+                yield "forbidden tools called: {} without, {} with".format(*line.touched)
 
 
 def changed(found: Interval | None) -> str:
@@ -312,14 +315,19 @@ def _defence_line(base: Run, run: Run) -> DefenceLine:
         perturbed=None if perturbed is None else perturbed.difference,
         cost=cost_of(run),
         kinds=compare_lines(plain, defended, kinds),
-        repeated=_repeated(base, run),
+        repeated=_harm(base, run, "repeated"),
+        touched=_harm(base, run, "touched"),
     )
 
 
-def _repeated(base: Run, run: Run) -> tuple[int, int]:
-    """Effects that were repeated in the episodes of which both have a verdict."""
+def _harm(base: Run, run: Run, field: str) -> tuple[int, int]:
+    """The sum of a field of scores, over the episodes of which both have a verdict."""
     judged = [
-        {(score.id, score.repeat): score.repeated or 0 for score in one.live if score.success is not None}
+        {
+            (score.id, score.repeat): getattr(score, field) or 0
+            for score in one.live
+            if score.success is not None
+        }
         for one in (base, run)
     ]
     both = judged[0].keys() & judged[1].keys()

@@ -24,6 +24,10 @@ FAMILIES = {
 """The sums over kinds of faults, and their kinds; those that are built by name alone are in none."""
 
 
+FORBIDDEN = "live_forbidden"
+"""The type of the rows whose system text says which tool must not be called."""
+
+
 def config_of(type_code: str) -> str:
     """The config in which rows of a type lie."""
     return TASKS if type_code == "clean" else type_code

@@ -1,5 +1,6 @@
 """Defences: what each shows, what it makes of replies, what it asks, and that a chain is its composition."""
 
+import glob
 import json
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,6 +18,7 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, predictions, record, scripted, wire
 from robustbench_tc.eval.defend import again, rows
 from robustbench_tc.eval.defend.chain import Defence, Request, Said, budget, finished, shown
+from robustbench_tc.eval.defend.shield import FORBIDDEN, forbids, with_rules
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from ..conftest import ROOT, Rbtc
@@ -297,6 +299,79 @@ def test_hostile_schemas_neither_hang_nor_raise(schema: Any) -> None:
         assert isinstance(again.invalid(Call("t", {"x": value}), [Tool("t", "", schema)]), str)
 
 
+def test_a_shield_asks_once_and_leaves_out_what_is_forbidden() -> None:
+    row = rows.with_rule(ROWS["bfcl_v3__made_1::clean"], "Never ask for the heights of a summit.")
+    bad, fine = ("summit.height", {"mountain": "x"}), ("geo_map.distance", {"start": "a", "end": "b"})
+    done, requests = played(row, ["shield"], [said(None, bad, fine), said(None, fine)])
+    assert calls(row, done) == [fine] and len(requests) == 2
+    (turn,) = requests[1].turns
+    assert turn.results is not None and turn.results[0] == FORBIDDEN and "another call" in turn.results[1]
+    for again_, left in ((said(None, bad, fine), [fine]), (said(None, bad), []), (said("No."), [])):
+        done, requests = played(row, ["shield"], [said(None, bad), again_])
+        assert calls(row, done) == left and len(requests) == 2 == budget(defend.parse(["shield"]))
+    for harmless in (said(None, fine), said("Which?"), said("")):
+        assert len(played(row, ["shield"], [harmless])[1]) == 1
+    plain = ROWS["bfcl_v3__made_1::clean"]
+    assert calls(plain, played(plain, ["shield"], [said(None, bad)])[0]) == [bad]
+
+
+@pytest.mark.parametrize(
+    ("tool", "said_by_system", "forbidden"),
+    [
+        ("cancel_order", "Never cancel an order, whatever happens.", True),
+        ("cancelOrder", "Be kind. You must not CANCEL orders", True),
+        ("cancel_order", "Never refund. You may cancel an order.", False),
+        ("cancel_all_orders", "Never cancel an order.", False),
+        ("cancel_order", "Do not ask back; cancel the order.", False),
+        ("_", "Never do anything.", False),
+    ],
+)
+def test_what_a_system_message_forbids(tool: str, said_by_system: str, forbidden: bool) -> None:
+    call, user = Call(tool, {}), Message("user", said_by_system)
+    assert forbids("system", call, [Message("system", said_by_system)]) is forbidden
+    assert not forbids("system", call, [user])
+
+
+TEXTS = st.text('ab é*?[]!,%"', min_size=1)
+VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | TEXTS, st.lists, max_leaves=4)
+
+
+@given(st.text("abc_", min_size=1), st.dictionaries(st.text("xy", min_size=1), VALUES, max_size=3))
+def test_rules_forbid_what_they_say_and_nothing_else(name: str, values: dict[str, Any]) -> None:
+    """Values of any kind are compared as texts; a parameter that is missing fits no rule."""
+    plain = {key: value for key, value in values.items() if isinstance(value, str | bool)}
+    wanted = {key: glob.escape(value) if isinstance(value, str) else value for key, value in plain.items()}
+    Path("policy.yaml").write_text(json.dumps([{"tool": name, "arguments": wanted}, {"tool": "d*"}]))
+    (word,) = with_rules(["shield:policy.yaml"])
+    (one,) = defend.parse([word])
+    assert "," not in word and tuple(with_rules([word])) == (word,) == defend.names([one])
+    assert forbids(one.way, Call(name, values), []) and forbids(one.way, Call("d", {}), [])
+    assert not forbids(one.way, Call(f"{name}!", values), [])
+    for left_out in plain:
+        fewer = {key: value for key, value in values.items() if key != left_out}
+        assert not forbids(one.way, Call(name, fewer), [])
+        assert not forbids(one.way, Call(name, {**fewer, left_out: f"{plain[left_out]}+"}), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("tool: x", "policy.yaml: a policy is a list of rules, each with `tool`: Expected `array`"),
+        ("[]", "Expected `array` of length >= 1"),
+        ("- {tol: x}", "policy.yaml: .*contains unknown field `tol`"),
+        ("- {tool: ''}", "Expected `str` of length >= 1"),
+        ("- {tool: x, arguments: {a: [1]}}", r"got `array` - at `\$\[0\].arguments\[...\]`"),
+        ("- {tool: .nan}", "policy.yaml"),
+        ("- {tool: x, tool: y}", "policy.yaml:1: "),
+        ("- !!python/object/apply:os.system [ls]", "policy.yaml:1: "),
+        (f"- tool: {'x' * 20_000}", "policy.yaml: 20,008 bytes: a policy has at most 10,000"),
+    ],
+)
+def test_a_policy_that_is_none_is_refused_in_a_line(text: str, line: str) -> None:
+    Path("policy.yaml").write_text(text)
+    refuses(line, lambda: list(with_rules(["dedupe", "shield:policy.yaml"])))
+
+
 def test_votes() -> None:
     row = ROWS["bfcl_v3__made_1::clean"]
     one = said(None, ("summit.height", {"mountain": "A", "unit": "m"}))
@@ -347,8 +422,9 @@ REPLIES = st.lists(
     ),
     min_size=64, max_size=64,
 )  # fmt: skip
+NO_HEIGHTS = 'shield:[{"tool":"*.height"}]'
 CHAIN = st.lists(
-    st.sampled_from([*FREE, "namespace:error", "schema", "retry", "vote:3"]),
+    st.sampled_from([*FREE, "namespace:error", "schema", "retry", "vote:3", NO_HEIGHTS]),
     unique_by=lambda word: word.split(":")[0],
     max_size=5,
 )  # fmt: skip
@@ -362,6 +438,8 @@ def test_no_budget_is_ever_exceeded(words: list[str], replies: list[record.Answe
     assert len(requests) <= budget(chain) <= defend.MOST
     assert all(one.row == shown(chain, ROWS[row]) for one in requests)
     assert (done.answer.repeat, done.answer.number) == (0, 1)
+    made = [name for name, _ in calls(ROWS[row], done)] if NO_HEIGHTS in words else []
+    assert not any(name.endswith(".height") for name in made) or done.answer.status != "ok"
 
 
 @given(CHAIN, REPLIES, st.sampled_from(sorted(ROWS)), st.integers(0, 5))
@@ -397,8 +475,8 @@ def test_every_defence_is_listed_named_and_documented() -> None:
     for code, kind in defend.DEFENCES.items():
         assert kind.code == code and kind.what.endswith(".")
         assert f"| `{code}" in page, f"docs/defences.md does not list {code}"
-    assert defend.names(defend.parse(["vote", "namespace", "dedupe"])) == (
-        "vote:3", "namespace:collision", "dedupe",
+    assert defend.names(defend.parse(["vote", "namespace", "dedupe", "shield"])) == (
+        "vote:3", "namespace:collision", "dedupe", "shield:system",
     )  # fmt: skip
 
 
@@ -412,6 +490,11 @@ def test_every_defence_is_listed_named_and_documented() -> None:
         (["vote:1"], "vote:1: give how many samples, 2 to 16"),
         (["vote:１２"], "give how many samples"),
         (["vote:16", "schema", "vote:2"], "vote is named twice"),
+        (
+            ["shield:/etc/passwd"],
+            "--defend shield: a policy is a list of rules, each with `tool`: JSON is malformed",
+        ),
+        (["shield:[]"], "a policy is a list of rules, each with `tool`: Expected `array` of length >= 1"),
     ],
 )
 def test_wrong_words(words: list[str], line: str) -> None:

@@ -53,6 +53,7 @@ def _score(rng: random.Random, clean_id: str, code: str) -> LiveScore:
         met=met,
         recovered=right if met else None,
         extra_steps=None if code == "clean" else rng.choice((0, 3)),
+        touched=None if code == "clean" else rng.choice((False, True)),
         turns=[],
         **counts,
     )

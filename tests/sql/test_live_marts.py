@@ -70,6 +70,8 @@ def test_side_effects_sum_what_the_scores_say(seed: int, tmp_path: Path) -> None
         extra = [one.extra_steps for one in own if one.extra_steps is not None]
         assert row["extra_steps"] == (sum(extra) if extra else None)
         assert row["extra_tokens"] is None
+        touched = [one.touched for one in own if one.touched is not None]
+        assert row["touched"] == (sum(touched) if touched else None)
 
 
 def test_a_run_of_the_other_kind_is_refused_by_name(tmp_path: Path) -> None:

@@ -218,6 +218,11 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
         (NAMED, f"{NAMED}    classes = 3\n", "classes must be a tuple of ToolClass"),
         (NAMED, classes('("swich",)'), "name 'swich', which is no tool; did you mean 'switch'?"),
         (NAMED, classes('("look", "look")'), "tool 'look' is in two classes"),
+        (
+            NAMED,
+            f'{NAMED}    forbidden = ("switch", "Never.")\n',
+            "forbidden must be a Forbidden(tool, policy)",
+        ),
         (NAMED, f"{NAMED}    looks_first = ()\n", "looks_first a dict of lists of reads"),
         (NAMED, f'{NAMED}    looks_first = {{"lok": ()}}\n', "name 'lok', which is no tool"),
         (NAMED, f'{NAMED}    looks_first = {{"look": ("switch",)}}\n', "'switch', which 'look' comes after"),

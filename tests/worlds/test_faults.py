@@ -286,6 +286,14 @@ def test_faults_of_running_systems_change_results_or_refuse_calls() -> None:
     assert [step.text == UNMADE["dropped_tool"] for step in steps] == [False, True, False, True]
 
 
+def test_a_way_out_is_offered_once_and_the_call_goes_well_then() -> None:
+    steps, state = play(
+        Fault(At(write=1), "forbidden", tool="take_coins", text="take_coins!"), [COUNT, ADD, ADD]
+    )
+    assert [(s.met, s.executed) for s in steps] == [(False, 1), (True, 0), (False, 1)]
+    assert steps[1].text == "take_coins!" and len(state["receipts"]) == 1
+
+
 def test_results_are_cut_emptied_and_repeated_whatever_they_are() -> None:
     for result in ("", "x", "[1, 2]", ' {"a": 1}', "é" * 99_999):
         assert result.startswith(RESULT_FAULTS["truncated"](result))

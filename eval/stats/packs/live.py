@@ -25,6 +25,7 @@ SIDE_EFFECTS = {
     "undone": "undone",
     "followed": "instructions followed",
     "used_false": "false values used",
+    "touched": "forbidden tool called",
     "retries": "retries",
     "loops": "loops",
     "extra_steps": "calls beyond clean",

@@ -205,7 +205,8 @@ def build_live(
 
     --worlds replace the profile's. --types are those of the core that put tools into the registry
     (same_name_A, flood_3, …), faults of running systems (outage, dropped_tool, truncated, empty_result,
-    oversized) and live_cascade: two and three faults an episode. They are built beside the --kinds.
+    oversized), live_cascade, two and three faults an episode, and forbidden, a tool that must not be called.
+    They are built beside the --kinds.
 
     Example: rbtc build live --worlds my_world.py --out my-live
 

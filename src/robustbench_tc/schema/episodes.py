@@ -27,7 +27,7 @@ OwnText = Literal[
     "stale_read", "fabricated_leaf", "duplicate_effect", "prerequisite", "strict_types",
     "injected_instruction",
 ]  # fmt: skip
-Kind: TypeAlias = CoreText | OwnText | RunningKind
+Kind: TypeAlias = CoreText | OwnText | RunningKind | Literal["forbidden"]
 CORE_TEXTS: tuple[str, ...] = get_args(CoreText)
 """Kinds whose text is that of the core's type of the same name; the call is not executed."""
 
@@ -41,7 +41,10 @@ AFTER_EFFECT: dict[str, CoreText] = {
 BUILT_KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(OwnText))
 """Every kind of fault that a build makes where none is named."""
 
-KINDS: tuple[str, ...] = (*BUILT_KINDS, *get_args(RunningKind))
+NAMED_KINDS: tuple[str, ...] = (*get_args(RunningKind), "forbidden")
+"""Kinds that a build makes where they are named."""
+
+KINDS: tuple[str, ...] = (*BUILT_KINDS, *NAMED_KINDS)
 """Every kind of fault that rows have, in the order of every table."""
 
 EXPLICIT = (*CORE_TEXTS, *AFTER_EFFECT, "prerequisite", "strict_types")
@@ -85,9 +88,10 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     value: Json = None
     """`fabricated_leaf`: what stands there instead."""
     tool: str | None = None
-    """`prerequisite`: the tool to call first. `injected_instruction`: the tool that the text asks for."""
+    """`prerequisite`: the tool to call first. `injected_instruction`, `forbidden`: the tool that the text
+    asks for."""
     text: str | None = None
-    """`injected_instruction`: what is added to the result."""
+    """`injected_instruction`: what is added to the result. `forbidden`: what the call is answered with."""
     then: tuple["Fault", ...] = ()
     """Further faults of the same episode, each with its own `at`; they have none themselves."""
 
@@ -164,6 +168,12 @@ class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
     def faults(self) -> tuple[Fault, ...]:
         """All faults of the episode."""
         return () if self.fault is None else (self.fault, *self.fault.then)
+
+    def with_policy(self, policy: str) -> "LiveRow":
+        """The row with a system message in front of what the user says."""
+        messages = (Message("system", policy), *self.turns[0].messages)
+        first = msgspec.structs.replace(self.turns[0], messages=messages)
+        return msgspec.structs.replace(self, turns=(first, *self.turns[1:]))
 
     def offered(self, turn: int) -> tuple[LiveTool, ...]:
         """The tools that an agent is shown in a turn, counted from 0."""

@@ -145,6 +145,14 @@ class ToolClass(NamedTuple):
         return re.compile(rf"\b(?:{words})(?:e?s)?\b", re.IGNORECASE)
 
 
+class Forbidden(NamedTuple):
+    """A tool that is offered and must not be called, whatever happens."""
+
+    tool: str
+    policy: str
+    """What the system text says of it, in the words of a user."""
+
+
 class Outcome(NamedTuple):
     """What came of a call."""
 
@@ -173,6 +181,10 @@ class World:
 
     looks_first: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Tool → reads that a service could sensibly ask for before it: what the fault `prerequisite` does."""
+
+    forbidden: ClassVar[Forbidden | None] = None
+    """The tool that rows with the fault `forbidden` say must not be called; tasks whose gold calls it have no
+    such row."""
 
     methods: ClassVar[dict[str, Any]] = {}
     """The tools by name, in the order in which they are written."""

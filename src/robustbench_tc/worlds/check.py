@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..eval.score.answers import pairs, records
-from .base import NAME, Task, ToolClass, World
+from .base import NAME, Forbidden, Task, ToolClass, World
 from .fit import schema, shortened
 
 
@@ -43,7 +43,10 @@ def _of_world(world: type[World]) -> Iterator[str]:
     for tool, method in methods.items():
         for problem in _of_tool(tool, method, methods):
             yield f"tool {tool!r}: {problem}"
-    classes, looks_first = world.classes, world.looks_first
+    classes, looks_first, forbidden = world.classes, world.looks_first, world.forbidden
+    writes = [tool for tool, method in methods.items() if method.tool_facts.writes]
+    if forbidden is not None and not (isinstance(forbidden, Forbidden) and forbidden.tool in writes):
+        yield "forbidden must be a Forbidden(tool, policy) of a tool that writes"
     listed = isinstance(classes, tuple | list) and all(isinstance(one, ToolClass) for one in classes)
     if not listed or not isinstance(looks_first, dict):
         yield "classes must be a tuple of ToolClass(name, words, tools), looks_first a dict of lists of reads"

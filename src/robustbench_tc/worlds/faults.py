@@ -123,6 +123,8 @@ class FaultedWorld:
                 continue
             elif one.fault.kind in CORE_TEXTS:
                 step = _unmade(tool, arguments, CORE_TEXTS[one.fault.kind])
+            elif one.fault.kind == "forbidden":
+                step = _unmade(tool, arguments, one.fault.text or "")
             else:
                 step = await _ANSWERS[one.fault.kind](self, one, tool, arguments)
             if step.met:

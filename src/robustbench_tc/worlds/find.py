@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import UserError, unknown
 from . import bfcl_functions
-from .base import Task, ToolClass, World
+from .base import Forbidden, Task, ToolClass, World
 from .handle import WorldType, load_file
 
 BUNDLED = ("orders", "calendar")
@@ -101,3 +101,11 @@ def looks_first(world: WorldType) -> Mapping[str, tuple[str, ...]]:
         return bfcl_functions.LOOKS_FIRST
     made: type[World] = load_file(world.file).WORLD
     return made.looks_first
+
+
+def forbidden(world: WorldType) -> Forbidden | None:
+    """The tool that must not be called, where a world has one; BFCL's has none."""
+    if world.python is not None:
+        return None
+    made: type[World] = load_file(world.file).WORLD
+    return made.forbidden

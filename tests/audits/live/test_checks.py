@@ -8,7 +8,7 @@ import pytest
 
 from robustbench_tc.audits.checks import rules
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.live.rows import more_tools
+from robustbench_tc.audits.live.rows import more_tools, with_policy
 from robustbench_tc.audits.live.scan import SUITES, LiveScan, scan
 from robustbench_tc.io import marker
 from robustbench_tc.worlds import find
@@ -16,9 +16,12 @@ from robustbench_tc.worlds import find
 from . import planting
 
 CHECKS = {
-    rule.name for one in SUITES for rule in rules(one) if not (rule.is_native or rule.for_ is more_tools)
-} - {"gold_is_not_taken", "cascade_is_repaired"}
-"""Those of rows with more tools, or with several faults, have builds of their own (test_registry_types,
+    rule.name
+    for one in SUITES
+    for rule in rules(one)
+    if not (rule.is_native or rule.for_ in (more_tools, with_policy))
+} - {"gold_is_not_taken", "policy_is_the_worlds", "cascade_is_repaired"}
+"""Those of rows with more tools, a policy or several faults have builds of their own (test_registry_types,
 test_cascades)."""
 
 ROWS = 20

@@ -183,6 +183,7 @@ def test_results_are_marked_and_errors_hinted(rows: dict[str, LiveRow], tmp_path
 
 # --- chains -------------------------------------------------------------------------------------------
 
+TAKES_NOTHING = 'shield:[{"tool":"take_*"}%2C{"tool":"add_coins"%2C"arguments":{"amount":3}}]'
 ONE, TWO = (purses.clean_row(task) for task in find.tasks(purses.PURSE))
 HOSTILE = st.sampled_from(
     [
@@ -194,7 +195,7 @@ HOSTILE = st.sampled_from(
     ]
 )  # fmt: skip
 CHAIN = st.lists(
-    st.sampled_from([*FREE, "namespace:error", "schema", "retry", "vote:2", "strict"]),
+    st.sampled_from([*FREE, "namespace:error", "schema", "retry", "vote:2", "strict", TAKES_NOTHING]),
     unique_by=lambda word: word.split(":")[0],
     max_size=5,
 )
@@ -210,6 +211,8 @@ def test_no_budget_is_exceeded_and_every_episode_replays(
     chain = defended.parse(tuple(words), "fc")
     one = played(row, Says(*said, last="Done."), tmp_path_factory.mktemp("hostile"), *words)
     assert all(reply.requests <= budget(chain) for reply in one.replies)
+    made = [step for reply in one.replies for step in reply.steps if TAKES_NOTHING in words and step.executed]
+    assert not any(step.name == "take_coins" or step.arguments == {"amount": 3} for step in made)
     asyncio.run(replayed(row, one, host.Worlds(), world=purses.PURSE))
 
 

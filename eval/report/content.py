@@ -17,8 +17,8 @@ from robustbench_tc.eval.stats.breakdown import Gain, gains
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.outcomes import Outcomes
-from robustbench_tc.eval.stats.runs import Run, Subset, align, labels as labels_of
 from robustbench_tc.eval.stats.packs import Table
+from robustbench_tc.eval.stats.runs import Run, Subset, align, labels as labels_of
 from robustbench_tc.eval.stats.screen import Counted, counts_of, printed
 from robustbench_tc.eval.stats.significance import Loss, Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise

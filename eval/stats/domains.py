@@ -80,7 +80,7 @@ def tables(runs: Sequence[tuple[str, str | None, Mapping[str, Evidence]]]) -> It
                 )
                 for label, held_out, domains in runs
             ),
-            note="A line is a run, a column the domain that it was asked in. Read a column: where the run that "
-            "was trained without the domain drops more than the others, robustness did not carry to it "
-            "(rbtc compare tests two runs).",
+            note="A line is a run, a column the domain that it was asked in. Where the run that was trained "
+            "without a domain drops more in its column than the others, robustness did not carry to it; rbtc "
+            "compare tests two runs.",
         )

@@ -96,8 +96,8 @@ def table(run: Run, outcomes: Outcomes, repeated: Repeated | None, *, allow_miss
             )
             for one in METRICS
         ),
-        note="–: the rows were not asked, or not repeated (--repeat), or some have no verdict, or no clean one "
-        "is right.",
+        note="–: the rows were not asked, or not repeated (--repeat), or some have no verdict, or no clean "
+        "one is right.",
     )
 
 

@@ -341,8 +341,8 @@ class Passed(msgspec.Struct, frozen=True):
     within_share: float | None
     """Its share of the variance of all verdicts; None where all verdicts are the same."""
     outcome_consistency: Interval
-    """Mean of (2 · c/R − 1)² (Rabanser et al. 2026, C_out): 1 where every answer repeats, 0 where every row is
-    right in half of its repeats. A fair coin has 1/R."""
+    """Mean of (2 · c/R − 1)² (Rabanser et al. 2026, C_out): 1 where every answer repeats, 0 where every row
+    is right in half of its repeats. A fair coin has 1/R."""
 
 
 class Repeated(msgspec.Struct, frozen=True):

@@ -118,6 +118,7 @@ def test_the_paper_stands_apart_unranked_and_unmarked(report: content.Report, sh
     assert [m.label for m in report.paper] == list(paper.models())
     assert all(not m.marks for m in report.paper)
     assert "not ranked with yours" in shown
+    assert shown.count("mean over clean rows of (2p − 1)²") == len(report.models)  # not of the paper's
     values = {(m.label, metric): found for m in report.paper for metric, found in m.summary.values.items()}
     for row in paper.table2():
         found = values[row.model, row.metric]

@@ -28,11 +28,11 @@ def by_domain(run: Run, outcomes: Outcomes) -> dict[str, Evidence]:
     whole = outcomes.heads[1]
     parts = dict(outcomes.by_group(sources))
     sides = {
-        domain: found
+        domain: one
         for domain, part in parts.items()
-        if (found := own_clean(part, scored(codes_of(whole)))) is not None
+        if (one := own_clean(part, scored(codes_of(whole)))) is not None
     }
-    found = {domain: drops([one])[0] for domain, one in sides.items()}
+    found = {domain: drops([side])[0] for domain, side in sides.items()}
     p_values = holm({domain: drop.p for domain, drop in found.items() if drop.p is not None})
     return {
         domain: msgspec.structs.replace(

@@ -85,8 +85,8 @@ def test_ratios_are_of_the_same_samples_and_at_most_1(tmp_path: Path) -> None:
         made = told(runs.read(write_run(tmp_path / str(seed), right, pairs(clean_ids()))))[1]
         for symbol, channel in reliability.CHANGED.items():
             codes = [kind.code for kind in taxonomy.types() if kind.channel == channel]
-            after = sum(right(one, code) for one in clean_ids() for code in codes)
-            before = sum(right(one, "clean") for one in clean_ids() for _ in codes)
+            after = sum(right(one, code) is True for one in clean_ids() for code in codes)
+            before = sum(right(one, "clean") is True for one in clean_ids() for _ in codes)
             assert of(made[symbol]).value == pytest.approx(min(1, after / before)), (seed, symbol)
 
 

@@ -88,6 +88,7 @@ SLOW = (
     "cli/test_hostile_text.py",
     "eval/test_statistics_check.py",
     "eval/test_report.py",
+    "eval/test_domains.py",
     "proxy/test_types.py",
     "eval/live/test_live_table.py",
     "eval/test_run_killed.py",

@@ -7,7 +7,7 @@ which no run is needed.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -40,6 +40,8 @@ def report(
     worlds: Sequence[str] = (),
     world_python: str | None = None,
     discard_changes: bool = False,
+    by: Literal["domain"] | None = None,
+    held_out: Sequence[str] = (),
     progress: Callable[[str], None],
 ) -> Report:
     """The report of scored runs and logs; written where there is an `out`. Raises UserError."""
@@ -59,6 +61,8 @@ def report(
             baseline=baseline,
             marts=marts,
             expected=expected,
+            by=by,
+            held_out=held_out,
         )
         made = msgspec.structs.replace(made, gaps=(*(n for one in found for n in one.notes), *made.gaps))
         if out is None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,13 +11,15 @@ from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.record import Session
-from robustbench_tc.eval.stats import blind, paired, stages
+from robustbench_tc.eval.stats import blind, domains, paired, stages
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Gain, gains
+from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.outcomes import Outcomes
+from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.runs import Run, Subset, align, labels as labels_of
-from robustbench_tc.eval.stats.screen import Counted, counts_of
+from robustbench_tc.eval.stats.screen import Counted, counts_of, printed
 from robustbench_tc.eval.stats.significance import Loss, Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of, pack_of
@@ -72,6 +74,10 @@ class Model(Counted, frozen=True, kw_only=True):
     said."""
     type_marks: dict[str, Mark] = msgspec.field(default_factory=dict)
     """By type code; their p is Holm's over the types."""
+    domains: dict[str, Evidence] = msgspec.field(default_factory=dict)
+    """Source, or world of live rows → what its rows say (`--by domain`)."""
+    held_out: str | None = None
+    """The domain that the model was trained without, as far as somebody said it."""
     card: dict[str, str] = msgspec.field(default_factory=dict)
     """How the run was made, for people."""
 
@@ -128,6 +134,8 @@ class Report(msgspec.Struct, frozen=True):
         yield from (f"{model.label}: {model.answer.sentence}" for model in self.models if model.answer)
         if self.checks:
             yield from self._checked(self.checks)
+        for table in self.domain_tables:
+            yield from printed(table)
         if self.models and self.convention == "paper":
             yield Text(f"--ci paper: {self.note}", aside=True)
         yield from (Text(f"gap: {line}", aside=True) for line in self.gaps)
@@ -153,6 +161,12 @@ class Report(msgspec.Struct, frozen=True):
         yield from (f"{one.what}: {detail}" for one in checks for detail in one.detail)
 
     @property
+    def domain_tables(self) -> tuple[Table, ...]:
+        """The drop by domain, and train × test; none unless they were asked for."""
+        asked = [(one.label, one.held_out, one.domains) for one in self.models if one.domains]
+        return tuple(domains.tables(asked)) if asked else ()
+
+    @property
     def live(self) -> bool:
         """Whether it is of live runs: their lines are families of faults, and nothing of the paper's."""
         return any(model.live for model in self.models)
@@ -172,14 +186,18 @@ def build(
     baseline: str | None = None,
     marts: Mapping[str, Rows] | None = None,
     expected: Iterable[tuple[str, str]] | None = None,
+    by: Literal["domain"] | None = None,
+    held_out: Sequence[str] = (),
 ) -> Report:
-    """`baseline`: a model's name, or a run folder as given; None: no marks.
+    """`baseline`: a model's name, or a run folder as given; None: no marks. `held_out`: `RUN=DOMAIN`, what a
+    run's model was trained without.
 
     Raises UserError where runs are of different datasets, or the baseline is none of them.
     """
     aligned = align(runs, subset=subset, expected=expected)
     labels = labels_of(runs)
     base = _baseline(runs, labels, baseline)
+    without = _trained_without(runs, labels, held_out, by)
     summaries = [summarise(o, convention, allow_missing=allow_missing) for o in aligned]
     models = []
     for at, (run, outcomes, summary) in enumerate(zip(runs, aligned, summaries, strict=True)):
@@ -196,6 +214,8 @@ def build(
             run=run.path,
             params_b=params_of(run.model),
             source_losses=stages.by_source(outcomes, of_sample, allow_missing=allow_missing),
+            domains=domains.by_domain(run, outcomes) if by == "domain" else {},
+            held_out=without.get(at),
             card=_card(run),
             **against,
         )
@@ -263,12 +283,37 @@ def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) ->
         return None
     if wanted.startswith("paper:"):
         raise UserError("the paper's models are of another dataset version: no baseline for marks")
+    return _place(runs, labels, wanted, "baseline")
+
+
+def _trained_without(
+    runs: Sequence[Run], labels: Sequence[str], words: Sequence[str], by: str | None
+) -> dict[int, str]:
+    """Place of a run → the domain that its model was trained without."""
+    if words and by != "domain":
+        raise UserError("--held-out is for the tables of --by domain")
+    names = sorted({source for run in runs for source in run.rows["source"].tolist()})
+    found: dict[int, str] = {}
+    for word in words:
+        run, equals, name = word.rpartition("=")
+        if not equals:
+            raise UserError(f"--held-out {word!r}: write RUN=DOMAIN")
+        if name not in names:
+            raise unknown("domain of these runs", name, names)
+        at = _place(runs, labels, run.rstrip("/"), "held-out")
+        if found.setdefault(at, name) != name:
+            raise UserError(f"--held-out names two domains of {run}")
+    return found
+
+
+def _place(runs: Sequence[Run], labels: Sequence[str], wanted: str, option: str) -> int:
+    """The one run of that label, model or folder. Raises UserError."""
     fitting = [i for i, run in enumerate(runs) if wanted in (labels[i], run.model, run.path)]
     if not fitting:
-        raise unknown("baseline among these runs", wanted, labels)
+        raise unknown(f"{option} among these runs", wanted, labels)
     if len(fitting) > 1:
         shown = " or ".join(runs[i].path for i in fitting)
-        raise UserError(f"--baseline {wanted!r} fits {len(fitting)} runs: name {shown}")
+        raise UserError(f"--{option} {wanted!r} fits {len(fitting)} runs: name {shown}")
     return fitting[0]
 
 

@@ -32,6 +32,7 @@ from .samples import Embedded, packed
 
 SECTIONS = {
     "answer": "Answer",
+    "domains": "By domain",
     "losses": "Drops by type",
     "types": "Type by type",
     "cases": "Cases",
@@ -46,6 +47,7 @@ SECTIONS = {
     "size": "Model size",
     "levels": "Levels",
     "packs": "Beyond the core",
+    "reliability": "Reliability",
     "gain": "Potential gains",
     "flips": "Flips",
     "errors": "Error modes",
@@ -59,7 +61,7 @@ SECTIONS = {
 }
 """Anchor → name."""
 
-LIVE_SECTIONS = ("answer", "episodes", "packs", "runs")
+LIVE_SECTIONS = ("answer", "domains", "episodes", "packs", "reliability", "runs")
 """Those of live runs: the others are made of components, sources and replies to rows."""
 
 NO_ROWS = Embedded(notes=("The rows and replies were left out of this page (--no-browser).",))
@@ -204,6 +206,8 @@ def _there(report: Report, samples: Embedded, anchor: str) -> bool:
         return bool(report.marts.get(anchor))
     held = {
         "losses": (row.delta_matched for model in report.models for row in model.summary.types.values()),
+        "domains": (report.domain_tables,),
+        "reliability": (model.reliability for model in report.models),
         "cases": samples.cases,
         "episodes": samples.episodes,
         "paper": report.paper,

@@ -217,7 +217,7 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     of_components = {name: p_values[name] for name in components if name in p_values}
     corrected = p_values | holm(of_components) | holm_by(pack_of, types)
     made = {
-        name: _judged(name, one, found[name], corrected[name], run, outcomes) for name, one in sides.items()
+        name: judged(name, one, found[name], corrected[name], run, outcomes) for name, one in sides.items()
     }
     lines = {name: one for name, one in made.items() if name in heads}
     of_types = {name: one for name, one in made.items() if name not in heads}
@@ -237,7 +237,7 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     )
 
 
-def _judged(
+def judged(
     name: str,
     sides: Sides,
     drop: Interval,
@@ -245,6 +245,7 @@ def _judged(
     run: Run,
     outcomes: Outcomes,
 ) -> Evidence:
+    """What the pairs of a line of `Outcomes.heads`, or of a type, let one say."""
     clean, cases = sides.accuracy_before, len(sides.pairs)
     worst = at_worst(outcomes, scored(codes_of(name))) or sides
     absent = int(worst.pairs.sum()) - int(sides.pairs.sum())

@@ -1,7 +1,7 @@
 """Counts of a run over clean ids × types: what every statistic over our own rows is computed from."""
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -65,6 +65,14 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
             units=tuple(itertools.compress(self.units, kept)),
             **{name: getattr(self, name)[kept] for name in counts},
         )
+
+    def by_group(self, group_of: Mapping[str, str]) -> "Iterator[tuple[str, Outcomes]]":
+        """The counts of each group of clean ids, groups by name. `group_of`: clean id → group, such as its
+        source; of an id that is not there the prefix is the group."""
+        groups = [group_of.get(one) or one.partition("__")[0] for one in self.clean_ids]
+        for group in sorted(set(groups)):
+            others = {one for one, its in zip(self.clean_ids, groups, strict=True) if its != group}
+            yield group, self.without(others)
 
     def by_unit(self, counts: NDArray[Any], there: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         """[clean ids, …] counts, summed over the clean ids of each unit. `there`: the clean ids that `counts`

@@ -20,7 +20,7 @@ from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
-from . import blind
+from . import blind, reliability
 from .breakdown import Breakdown, breakdown, table as table_of_replies
 from .caveats import Beside, Unreviewed, beside, unreviewed
 from .evidence import Answer, Evidence, answer
@@ -44,7 +44,8 @@ VALUES = ("accuracy", "Δ (paper's)", "Δ matched", "keeps", "p (Holm)", "")
 """Columns that the full tables of lines and of types share."""
 
 WRONG = "wrong answers"
-"""The one column whose cells may be folded."""
+FOLDED = (WRONG, "definition")
+"""Columns whose cells may be folded."""
 
 LONG = 36
 """Characters of a model's name; of a path above which the next steps name it RUN, to fit their line whole."""
@@ -63,6 +64,8 @@ class Counted(Breakdown, frozen=True, kw_only=True):
     that an honest model can reach over all."""
     repeated: Repeated | None = None
     """With repeats: pass@k, pass^k, and the variance within samples."""
+    reliability: Table | None = None
+    """The families of reliability of arXiv 2602.16666, each value with its definition."""
     packs: tuple[Table, ...] = ()
     """What the packs beyond the core, or faults in live episodes, measure."""
     levels: tuple[LevelLine, ...] = ()
@@ -80,12 +83,14 @@ class Counted(Breakdown, frozen=True, kw_only=True):
 def counts_of(run: Run, outcomes: Outcomes, summary: Summary, *, allow_missing: bool) -> dict[str, object]:
     """The fields of `Counted`."""
     run = within(run, outcomes)
+    repeats = repeated(outcomes)
     return {
         **msgspec.structs.asdict(breakdown(run, allow_missing=allow_missing)),
         "summary": summary,
         "answer": answer(run, outcomes),
         "verified": {} if run.own_tools else beside(outcomes, unstated(run), summary.lines),
-        "repeated": repeated(outcomes),
+        "repeated": repeats,
+        "reliability": reliability.table(run, outcomes, repeats, allow_missing=allow_missing),
         "packs": pack_tables(Given(run, outcomes, summary, allow_missing)),
         "levels": levels(outcomes, allow_missing=allow_missing),
         "stages": stages(run, outcomes, allow_missing=allow_missing),
@@ -99,6 +104,7 @@ class Overview(Counted, frozen=True, kw_only=True):
     """`rbtc summary --json`."""
 
     answer: Answer
+    reliability: Table
     stages: Stages
     subset: Subset
     expected: int
@@ -263,10 +269,15 @@ def _rest(made: Overview) -> Iterator[Part]:
     yield from (f"gap: {one}" for one in made.summary.gaps)
     if made.summary.power is not None:
         yield made.summary.power.line
-    for table in _tables(made):
-        yield shown.Table(table.columns, _lines(table.rows), table.title, (WRONG,))
-        if table.note:
-            yield table.note
+    for table in (*_tables(made), made.reliability):
+        yield from printed(table)
+
+
+def printed(table: Table) -> Iterator[Part]:
+    """A table for a terminal, its note below."""
+    yield shown.Table(table.columns, _lines(table.rows), table.title, FOLDED)
+    if table.note:
+        yield table.note
 
 
 def _lines(rows: Iterable[Iterable[Cell]]) -> Iterator[tuple[str, ...]]:

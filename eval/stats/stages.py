@@ -162,12 +162,10 @@ def _details(found: Stages) -> str:
 def by_source(
     outcomes: Outcomes, sources: Mapping[str, str], *, allow_missing: bool = False
 ) -> dict[str, dict[str, Loss]]:
-    """Source → type code → its pairs. `sources`: clean_id → source; of an id that is not there the prefix is
-    the source. A cell with a missing row is left out."""
+    """Source → type code → its pairs. `sources`: clean_id → source. A cell with a missing row is left
+    out."""
     cells: dict[str, tuple[int, int, int, float]] = {}
-    source_of = {one: sources.get(one) or one.partition("__")[0] for one in outcomes.clean_ids}
-    for source in sorted(set(source_of.values())):
-        part = outcomes.without({one for one in outcomes.clean_ids if source_of[one] != source})
+    for source, part in outcomes.by_group(sources):
         usable = part.usable(allow_missing)
         if taxonomy.CLEAN in usable:
             cells |= {

@@ -340,6 +340,9 @@ class Passed(msgspec.Struct, frozen=True):
     at most 0.5."""
     within_share: float | None
     """Its share of the variance of all verdicts; None where all verdicts are the same."""
+    outcome_consistency: Interval
+    """Mean of (2 · c/R − 1)² (Rabanser et al. 2026, C_out): 1 where every answer repeats, 0 where every row
+    is right in half of its repeats. A fair coin has 1/R."""
 
 
 class Repeated(msgspec.Struct, frozen=True):
@@ -389,4 +392,5 @@ def _passed(outcomes: Outcomes, codes: tuple[str, ...]) -> Passed | None:
         all={k: share(every) for k, (_, every) in tables.items()},
         within=within,
         within_share=min(within / total, 1.0) if total else None,
+        outcome_consistency=share((2 * np.arange(r + 1) / r - 1) ** 2),
     )

@@ -82,7 +82,7 @@ def test_names_and_records_are_shown_inert_and_without_secrets(shown: str) -> No
 
 def test_every_anchor_of_the_menu_is_there(shown: str) -> None:
     wanted = set(re.findall(r'<a href="#(\w+)"', shown))
-    assert len(wanted) == len(page.SECTIONS) - 4  # no dataset, no pack, no baselines, no episode
+    assert len(wanted) == len(page.SECTIONS) - 5  # no dataset, pack, baselines, episode; no domain asked for
     assert all(f'<section id="{anchor}"' in shown for anchor in wanted)
 
 
@@ -118,6 +118,7 @@ def test_the_paper_stands_apart_unranked_and_unmarked(report: content.Report, sh
     assert [m.label for m in report.paper] == list(paper.models())
     assert all(not m.marks for m in report.paper)
     assert "not ranked with yours" in shown
+    assert shown.count("mean over clean rows of (2p − 1)²") == len(report.models)  # not of the paper's
     values = {(m.label, metric): found for m in report.paper for metric, found in m.summary.values.items()}
     for row in paper.table2():
         found = values[row.model, row.metric]

@@ -33,6 +33,9 @@ SIDE_EFFECTS = {
 }
 """Field of a score → its column."""
 
+VIOLATIONS = ("repeated", "followed")
+"""Those of them that break what was asked: an effect nobody wanted again, an order that was no user's."""
+
 
 def tables(given: Given) -> Iterable[Table]:
     """A line for each kind of fault, in three tables."""

@@ -77,6 +77,14 @@ def report(
     check_paper: Annotated[
         bool, Option(help="Check our arithmetic against the paper's figures. No run.")
     ] = False,
+    by: Annotated[
+        Literal["domain"] | None,
+        Option(help="domain: the drop in each source (live: world), and of several runs train × test."),
+    ] = None,
+    held_out: Annotated[
+        Sequence[str],
+        Option(help="RUN=DOMAIN: what its model was trained without (hold_out). Repeatable.", read=tuple),
+    ] = (),
     log_keys: Annotated[Sequence[str], options.LOG_KEY] = (),
     discard_changes: Annotated[bool, options.DISCARD_CHANGES] = False,
     progress: Tell = silent,
@@ -89,6 +97,7 @@ def report(
 
     Example: rbtc report runs/base runs/tuned --baseline base-model --out report
     Example: rbtc report logs/base.eval logs/tuned.eval --out report
+    Example: rbtc report runs/all runs/tuned --by domain --held-out runs/tuned=orders
 
     Raises UserError for a run that is not scored or lacks rows, and for a folder that holds anything but a
     report.
@@ -114,6 +123,8 @@ def report(
         log_keys=log_keys,
         browser=browser,
         discard_changes=discard_changes,
+        by=by,
+        held_out=held_out,
         progress=progress,
     )
 

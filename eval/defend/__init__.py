@@ -107,8 +107,8 @@ def _defence(word: str) -> Defence:
             raise UserError(f"--defend {word}: {code} takes nothing behind a colon")
         raise unknown(f"way of {code}", way, meant.ways)
     way = way or next(iter(meant.ways), "")
-    requests = int(way) - 1 if code == "vote" else meant.requests
-    return meant._replace(way=way, requests=requests, notices=notices(word))
+    meant = meant._replace(way=way, notices=notices(word))
+    return meant._replace(requests=int(way) - 1) if code == "vote" else meant
 
 
 def notices(word: str) -> bool:

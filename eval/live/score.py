@@ -59,7 +59,7 @@ class LiveScore(Ledger, frozen=True, kw_only=True):
     position: Position | None
     label: Label | None
     ended: Ended
-    noticed: tuple[str, ...] | None = None
+    noticed: tuple[str, ...] = ()
     """Defences that said that something is wrong."""
     success: bool | None = None
     information: bool | None = None

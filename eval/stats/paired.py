@@ -220,24 +220,24 @@ class DefenceLine(msgspec.Struct, frozen=True, kw_only=True):
     repeated: tuple[int, int] = (0, 0)
     """Of live runs: effects of writes that are not idempotent beyond gold's, without and with them."""
     noticed: dict[str, dict[str, Interval]] = {}
-    """By defence that can say that something is wrong, by type: the share of its rows (of live ones those that
-    met their fault) of which it did. Of clean rows these are false alarms."""
+    """By defence that can say that something is wrong, by type: of which share of its rows it did (of live
+    ones those that met their fault). Of clean rows these are false alarms."""
     on_frontier: bool = False
     """No other of these runs is at least as accurate on perturbed rows for fewer tokens a right answer; False
     for a run whose tokens nobody knows."""
 
     def detection(self) -> Iterator[Part]:
         """Of which rows each defence said that something is wrong, and which of them never do."""
-        by_type = dict[str, list[str]]()
-        for share_by_type in self.noticed.values():
-            for code, share in share_by_type.items():
-                by_type.setdefault(code, []).append(f"{number(share.value)} {interval(share)} of {share.n}")
-        if by_type:
-            rows = [(code, *cells) for code, cells in by_type.items()]
+        if self.noticed:
+            by_type = zip(*(shares.items() for shares in self.noticed.values()), strict=True)
+            rows = [
+                (found[0][0], *(f"{number(one.value)} {interval(one)} of {one.n}" for _, one in found))
+                for found in by_type
+            ]
             yield Table(("rows flagged", *self.noticed), rows, ", ".join(self.defences))
             yield (
-                "rows flagged: the share of which a defence said that something is wrong. clean: false alarms. "
-                "A type: hits, or false alarms where it leaves nothing to notice."
+                "rows flagged: the share of which a defence said that something is wrong. clean: false "
+                "alarms. A type: hits, or false alarms where it leaves nothing to notice."
             )
         silent = [word for word in self.defences if not notices(word)]
         unknown = [word for word in self.defences if notices(word) and word not in self.noticed]
@@ -344,8 +344,7 @@ def _defence_line(base: Run, run: Run) -> DefenceLine:
 
 def _noticed(run: Run, types: Sequence[str]) -> dict[str, dict[str, Interval]]:
     """Shares of answered rows, `types` in order; nothing where the run does not say what was noticed."""
-    names = ("type_code", "unit", "noticed", "correct")
-    columns = [run.rows[name].tolist() for name in names]
+    columns = (run.rows[name].tolist() for name in ("type_code", "unit", "noticed", "correct"))
     met = run.rows["met"].tolist() if run.live else itertools.repeat(True)
     rows = dict[str, list[tuple[str, list[str]]]]()
     for code, unit, noticed, correct, counts in zip(*columns, met, strict=False):

@@ -56,10 +56,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     mode: str
     rows: dict[str, np.ndarray[Any, Any]]
-    """The columns of COLUMNS; `flags`: the verdict's, and `noticed`: the defences that said that something is
-    wrong, each in one text with commas between them (None: not kept). `correct` is 1, 0 or -1 (no verdict: no answer was had). `calls`: how many the reply made. `unit`: what counts as one in
-    every interval and test: the clean id, or the case of one's own that it is a turn of. `met`, of a live
-    run: it met its fault, or has none."""
+    """The columns of COLUMNS; `flags`: the verdict's, `noticed`: the defences that said that something is
+    wrong, each in one text with commas between them. `correct` is 1, 0 or -1 (no verdict: no answer was had).
+    `calls`: how many the reply made. `unit`: what counts as one in every interval and test: the clean id, or
+    the case of one's own that it is a turn of. `met`, of a live run: it met its fault, or has none."""
     live: Sequence["LiveScore"] = ()
     """The scores of a live run."""
 
@@ -125,7 +125,8 @@ def read(folder: str | Path) -> Run:
     rows = {name: np.array(table[name].to_pylist(), dtype=object) for name in COLUMNS}
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
-    rows["flags"], rows["noticed"] = np.array(flags, dtype=object), _joined(noticed)
+    rows["flags"] = np.array(flags, dtype=object)
+    rows["noticed"] = np.array([",".join(one) if one is not None else None for one in noticed], dtype=object)
     rows["calls"] = np.array([len(_CALLS.decode(found or "[]")) for found in rows["calls"].tolist()])
     cells = zip(*(rows[name].tolist() for name in ("clean_id", "source", "category")), strict=True)
     rows["unit"] = np.array(
@@ -162,15 +163,11 @@ def _live(folder: str) -> Run:
     }
     rows["correct"] = np.array([-1 if one.success is None else int(one.success) for one in scores])
     rows["flags"] = np.array([""] * len(scores), dtype=object)
-    rows["noticed"] = _joined([one.noticed for one in scores])
+    rows["noticed"] = np.array([",".join(one.noticed) for one in scores], dtype=object)
     rows["met"] = np.array([one.counts for one in scores])
     record = open_run(Path(folder)).record
     settings = record.settings
     return Run(path=folder, record=record, model=settings.model, mode=settings.mode, rows=rows, live=scores)
-
-
-def _joined(lists: Iterable[Iterable[str] | None]) -> np.ndarray[Any, Any]:
-    return np.array([None if one is None else ",".join(one) for one in lists], dtype=object)
 
 
 def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:

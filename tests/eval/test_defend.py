@@ -513,8 +513,8 @@ BLIND = (
 def test_what_a_defence_notices_is_known_of_rules(
     rbtc: Rbtc, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The oracle calls, and calls again behind an error, so each defence meets what it looks for in all rows that
-    have it and in no other. The blind ones, which always and never say so, stand beside."""
+    """The oracle calls, and calls again behind an error, so each defence meets what it looks for in all rows
+    that have it and in no other. The blind ones, which always and never say so, stand beside."""
     monkeypatch.setattr(defend, "DEFENCES", defend.DEFENCES | {one.code: one for one in BLIND})
     chains = {
         "oracle": "dedupe,offers,hint,always,never,clarify,namespace:prefix",

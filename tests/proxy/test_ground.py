@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.proxy.ground import KINDS, kind_of
+from robustbench_tc.proxy.answer_kinds import KINDS, is_cut, kind_of
 from robustbench_tc.proxy.plan import Plan, Session, parse_plan, read_plan
 from robustbench_tc.result_faults import FAULT_KINDS, Fault
 

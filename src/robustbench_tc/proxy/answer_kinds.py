@@ -121,8 +121,9 @@ def error_of(text: str) -> str | None:
     return short if _STARTS.match(short) else None
 
 
-NOTHING = ("", "[]", "{}", '""', "null")
-"""Answers that hold nothing."""
+def is_empty(text: str) -> bool:
+    """Whether an answer holds nothing."""
+    return text.strip() in ("", "[]", "{}", '""', "null")
 
 
 def is_cut(text: str) -> bool:
@@ -153,4 +154,4 @@ def bare(text: str) -> str:
     """An answer out of the object that Gemini's SDK puts around a text."""
     found = loaded(text) if text.startswith('{"result"') else None
     inner = found["result"] if isinstance(found, dict) and len(found) == 1 else None
-    return inner.strip() if isinstance(inner, str) else text
+    return inner if isinstance(inner, str) else text

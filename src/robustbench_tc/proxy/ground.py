@@ -28,7 +28,6 @@ from .answer_kinds import (
     CUT_BY_THE_LOG,
     EMPTY,
     KINDS,
-    NOTHING,
     PERHAPS_EMPTY,
     SLOW,
     TRUNCATED,
@@ -36,6 +35,7 @@ from .answer_kinds import (
     bare,
     error_of,
     is_cut,
+    is_empty,
     kind_of,
 )
 
@@ -155,7 +155,7 @@ def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
     slow, seconds = _slow(timed)
     met, calls = _kinds(answered), sum(map(len, answered))
     empty = [
-        [(EMPTY if one.text in NOTHING else None, one.tool) for one in several if one.elsewhere]
+        [(EMPTY if is_empty(one.text) else None, one.tool) for one in several if one.elsewhere]
         for several in answered
     ]
     tables = [(kind, met) for kind in (*KINDS, TRUNCATED, CUT_BY_THE_LOG, PERHAPS_EMPTY)]
@@ -225,9 +225,10 @@ def _answers(conversations: Sequence[Conversation]) -> list[list[Answered]]:
         for message in conversation.messages:
             waiting = [*waiting, *((call.id, call) for call in message.calls)][-MOST_WAITING:]
             if message.role == "tool" and (call := take(waiting, message.call_id)) is not None:
-                text, key = bare(message.text.strip()), dumps((call.name, call.arguments))
+                text, key = bare(message.text), dumps((call.name, call.arguments))
                 found[-1].append((call.name, text, key))
-                if call.arguments and text not in NOTHING and error_of(text) is None:
+                is_right = not is_empty(text) and error_of(text) is None and not is_cut(text)
+                if call.arguments and is_right:
                     something[key].add(number)
     return [
         [Answered(tool, text, len(something[key]) > (number in something[key])) for tool, text, key in calls]
@@ -242,11 +243,11 @@ def _kinds(answered: Sequence[Sequence[Answered]]) -> Met:
 
     def met(one: Answered) -> tuple[Kind | None, str]:
         if (kind := kind_of(one.text)) is not None:
-            return kind, one.text
+            return kind, one.text.strip()
         if is_cut(one.text):
             by_the_log = len(one.text) == limit and lengths[limit] >= AT_LEAST
             return CUT_BY_THE_LOG if by_the_log else TRUNCATED, one.tool
-        return PERHAPS_EMPTY if one.text in NOTHING and not one.elsewhere else None, one.tool
+        return PERHAPS_EMPTY if is_empty(one.text) and not one.elsewhere else None, one.tool
 
     return [[met(one) for one in several] for several in answered]
 

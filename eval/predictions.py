@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def combine(row: Sample, sample_hash: str, settings: Settings, first: Answer, *later: Answer) -> Prediction:
+def combine(
+    row: Sample,
+    sample_hash: str,
+    settings: Settings,
+    first: Answer,
+    *later: Answer,
+    noticed: Iterable[str] | None = None,
+) -> Prediction:
     """One prediction from the replies to a row that count. The last is the scored one.
 
     Where an error was injected and the answer after it is missing or failed, the status says so: an earlier
@@ -66,6 +73,7 @@ def combine(row: Sample, sample_hash: str, settings: Settings, first: Answer, *l
         native_calls=native if settings.mode == "fc" else None,
         undelivered=undelivered,
         reasoning_call=thought_call,
+        noticed=None if noticed is None else tuple(sorted(noticed)),
     )
 
 

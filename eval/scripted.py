@@ -42,6 +42,8 @@ class Scripted:
         self.turns: list[Turn] = []
         """The replies that count, and what their calls were answered with."""
         self.ended: Ended | None = None
+        self.noticed: set[str] = set()
+        """Codes of the defences that said that something is wrong."""
         self._settings, self.results, self._words = settings, results, words
         self._answered, self._ordered = wire.answered(row), in_order(row)
         self._calls = 0
@@ -60,7 +62,7 @@ class Scripted:
 
     def scene(self) -> Scene:
         """This moment, for defences."""
-        return Scene(self.row, self.row, tuple(self.turns), self._read)
+        return Scene(self.row, self.row, tuple(self.turns), self._read, self.noticed)
 
     def ask(self, request: Request) -> wire.Ask:
         """The row as it is shown, its replies and what their calls were answered with."""

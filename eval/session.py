@@ -160,7 +160,13 @@ def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None
         predictions.leave(
             folder,
             (
-                predictions.combine(one.env.row, data.hashes[one.env.row.id], settings, *one.env.answers)
+                predictions.combine(
+                    one.env.row,
+                    data.hashes[one.env.row.id],
+                    settings,
+                    *one.env.answers,
+                    noticed=one.env.noticed,
+                )
                 for one in done
                 if isinstance(one.env, Scripted)
             ),

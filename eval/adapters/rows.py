@@ -139,7 +139,9 @@ class Rows:
         if not env.answers:
             return Score(reward=0.0)
         sample_hash = self.data.hashes[env.row.id]
-        found = predictions.combine(env.row, sample_hash, dialogue.settings, *env.answers)
+        found = predictions.combine(
+            env.row, sample_hash, dialogue.settings, *env.answers, noticed=env.noticed
+        )
         verdict = judge(found, env.row, self.anchors[env.row.id])
         return Score(
             reward=float(verdict.correct),

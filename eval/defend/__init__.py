@@ -17,7 +17,10 @@ DEFENCES: dict[str, Defence] = {
     one.code: one
     for one in (
         Defence(
-            "dedupe", "Of tools with one name the described one is kept, of several the longest.", deduped
+            "dedupe",
+            "Of tools with one name the described one is kept, of several the longest.",
+            deduped,
+            notices=True,
         ),
         Defence(
             "namespace",
@@ -25,17 +28,20 @@ DEFENCES: dict[str, Defence] = {
             namespaced,
             named_back,
             ways=WAYS,
+            notices=True,
         ),
         Defence(
             "offers",
             "Prices and response times are read; of tools that are otherwise equal the worse offers leave.",
             best_offers,
+            notices=True,
         ),
         Defence(
             "schema",
             "A call has to name a listed tool and fit its schema; else the model is asked once more.",
             after=validated,
             requests=1,
+            notices=True,
         ),
         Defence(
             "strict",
@@ -46,8 +52,9 @@ DEFENCES: dict[str, Defence] = {
             "retry",
             "A call that met a transient error is made once more as it was; never after a refusal.",
             after=retried,
+            notices=True,
         ),
-        Defence("hint", "A recovery hint is appended to an error that answers a call.", hinted),
+        Defence("hint", "A recovery hint is appended to an error that answers a call.", hinted, notices=True),
         Defence(
             "vote",
             "k samples are drawn; the calls that most of them make are scored, of equals the first.",
@@ -67,6 +74,7 @@ DEFENCES: dict[str, Defence] = {
             after=shielded,
             ways=(SYSTEM, "FILE.yaml"),
             requests=1,
+            notices=True,
         ),
     )
 }
@@ -111,7 +119,14 @@ def _defence(word: str) -> Defence:
             raise UserError(f"--defend {word}: {code} takes nothing behind a colon")
         raise unknown(f"way of {code}", way, meant.ways)
     way = way or next(iter(meant.ways), "")
-    return meant._replace(way=way, requests=int(way) - 1 if code == "vote" else meant.requests)
+    meant = meant._replace(way=way, notices=notices(word))
+    return meant._replace(requests=int(way) - 1) if code == "vote" else meant
+
+
+def notices(word: str) -> bool:
+    """Whether the defence of this name can say that something is wrong. To prefix every name says nothing."""
+    meant = DEFENCES.get(word.partition(":")[0])
+    return meant is not None and meant.notices and word != "namespace:prefix"
 
 
 def names(chain: Chain) -> tuple[str, ...]:

@@ -66,6 +66,8 @@ class Scene(NamedTuple):
     turns: tuple[Turn, ...]
     read: Callable[[Sample, Answer], tuple[Call, ...]]
     """The calls of an answer to a row, as the run's replies are read."""
+    noticed: set[str]
+    """Codes of the defences that have said so far that something is wrong; the chain adds to it."""
 
 
 def unchanged(row: Sample, way: str) -> Sample:
@@ -94,6 +96,9 @@ class Defence(NamedTuple):
     requests: int = 0
     """The most further requests in one pass."""
     modes: tuple[str, ...] = ("prompt", "fc")
+    notices: bool = False
+    """Whether it says that something is wrong by acting at all: by showing another row, or by asking the
+    model other than once."""
     way: str = ""
 
 
@@ -123,10 +128,13 @@ def finished(said: Said, scene: Scene, asked: Sequence[Answer], *, repeat: int, 
     return Said(answer, said.inner)
 
 
-def shown(chain: Chain, row: Sample) -> Sample:
-    """The row that the model is shown."""
+def shown(chain: Chain, row: Sample, noticed: set[str] | None = None) -> Sample:
+    """The row that the model is shown. `noticed` gets the codes of those that thereby say that something is
+    wrong."""
     for one in chain:
-        row = one.before(row, one.way)
+        given, row = row, one.before(row, one.way)
+        if noticed is not None and one.notices and row != given:
+            noticed.add(one.code)
     return row
 
 
@@ -137,16 +145,24 @@ def budget(chain: Chain) -> int:
 
 def reply(chain: Chain, scene: Scene, draw: int = 0) -> Asking:
     """The reply of a model behind these defences, in the words of the scene's row."""
-    row, _, turns, read = scene
+    row, _, turns, read, noticed = scene
     if not chain:
         answer = yield Request(row, turns, draw)
         return Said(answer)
     first, rest = chain[0], chain[1:]
     before = first.before(row, first.way)
+    asked = 0
 
     def model(turns: Sequence[Turn], draw: int = draw) -> Asking:
+        nonlocal asked
+        asked += 1
         inner = tuple(Turn(turn.said.inner or turn.said, turn.results) for turn in turns)
-        return reply(rest, Scene(before, before, inner, read), draw)
+        return reply(rest, Scene(before, before, inner, read, noticed), draw)
 
-    said = yield from first.after(Scene(row, before, tuple(turns), read), model, first.way)
+    said = yield from first.after(Scene(row, before, tuple(turns), read, noticed), model, first.way)
+    # The row's own error is seen once a call was answered with it.
+    answered = asked > 0 and any(turn.results is None for turn in turns)
+    seen = before if answered else msgspec.structs.replace(before, injected_error=row.injected_error)
+    if first.notices and (asked != 1 or seen != row):
+        noticed.add(first.code)
     return said

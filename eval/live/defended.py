@@ -95,12 +95,12 @@ class Registry:
         golden = msgspec.structs.replace(sample, golden_answers=((call,),), gold_tool_index=place)
         return shown(self._chain, golden).golden_answers[0][0]
 
-    def result(self, text: str) -> str:
-        """What a call was answered, as it is shown."""
+    def result(self, text: str, noticed: set[str]) -> str:
+        """What a call was answered, as it is shown; `noticed` as in `chain.shown`."""
         if not self._chain:
             return text
         if looks_failed(text):
-            return shown(self._chain, self._sample((), (), text)).injected_error or ""
+            return shown(self._chain, self._sample((), (), text), noticed).injected_error or ""
         told = (*QUIET, Message("tool", text))
         return shown(self._chain, self._sample((), told)).messages[-1].content
 

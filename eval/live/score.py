@@ -59,6 +59,8 @@ class LiveScore(Ledger, frozen=True, kw_only=True):
     position: Position | None
     label: Label | None
     ended: Ended
+    noticed: tuple[str, ...] = ()
+    """Defences that said that something is wrong."""
     success: bool | None = None
     information: bool | None = None
     upstream: bool | None = None
@@ -146,6 +148,7 @@ def _unscored(row: LiveRow, episode: Episode) -> LiveScore:
         position=row.position,
         label=row.label,
         ended=episode.ended,
+        noticed=episode.noticed,
     )
 
 

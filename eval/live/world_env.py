@@ -51,6 +51,8 @@ class World:
         self.registry = defended.Registry(row, self.chain)
         self.replies: list[Reply] = []
         self.turn = 0
+        self.noticed: set[str] = set()
+        """Codes of the defences that said that something is wrong."""
         self.asked = False
         """Whether the agent has asked in this turn, and was answered."""
         self.ended: Ended | None = None
@@ -111,6 +113,7 @@ class World:
             lambda row, answer: tuple(
                 defended.plain_call(one.name, one.arguments) for one in self._read(answer, row.tools)
             ),
+            self.noticed,
         )
 
     def read(self, answer: Answer) -> tuple[Step, ...]:
@@ -224,6 +227,7 @@ class World:
             ended=self.ended or "too_many_steps",
             replies=tuple(self.replies),
             error=self.error,
+            noticed=tuple(sorted(self.noticed)),
         )
 
     def add(self, steps: Sequence[Step]) -> None:
@@ -246,9 +250,11 @@ class World:
         self.replies.append(reply)
         now = self.registry.at(self.turn)
         results = [
-            (now.name(defended.Target(step.name, step.tool)), self.registry.result(step.shown))
+            (now.name(defended.Target(step.name, step.tool)), self.registry.result(step.shown, self.noticed))
             for step in own
         ]
+        if any(step.defence == "repeat" or step.told is not None for step in steps):
+            self.noticed.add("retry")
         self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
         if steps:
             self._steps += 1

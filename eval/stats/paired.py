@@ -3,6 +3,7 @@
 Only rows that both runs answered completely are paired; what is left out is counted. Differences are b − a.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import sub
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.defend import notices
 from robustbench_tc.io.numbers import NONE, interval, number, percent, signed
 from robustbench_tc.live_types import type_code
 from robustbench_tc.shown import Part, Table
@@ -24,6 +26,7 @@ from .intervals import (
     per_unit,
     quotient,
     resampled_mean,
+    share_of,
     shares,
 )
 from .lattice import Ints
@@ -218,9 +221,30 @@ class DefenceLine(msgspec.Struct, frozen=True, kw_only=True):
     """Of live runs: effects of writes that are not idempotent beyond gold's, without and with them."""
     touched: tuple[int, int] = (0, 0)
     """Of live runs: episodes in which a tool that must not be called was called, without and with them."""
+    noticed: dict[str, dict[str, Interval]] = {}
+    """By defence that can say that something is wrong, by type: of which share of its rows it did (of live
+    ones those that met their fault). Of clean rows these are false alarms."""
     on_frontier: bool = False
     """No other of these runs is at least as accurate on perturbed rows for fewer tokens a right answer; False
     for a run whose tokens nobody knows."""
+
+    def detection(self) -> Iterator[Part]:
+        """Of which rows each defence said that something is wrong, and which of them never do."""
+        if self.noticed:
+            by_type = zip(*(shares.items() for shares in self.noticed.values()), strict=True)
+            rows = [
+                (found[0][0], *(f"{number(one.value)} {interval(one)} of {one.n}" for _, one in found))
+                for found in by_type
+            ]
+            yield Table(("rows flagged", *self.noticed), rows, ", ".join(self.defences))
+            yield (
+                "rows flagged: the share of which a defence said that something is wrong. clean: false "
+                "alarms. A type: hits, or false alarms where it leaves nothing to notice."
+            )
+        silent = [word for word in self.defences if not notices(word)]
+        unknown = [word for word in self.defences if notices(word) and word not in self.noticed]
+        yield from [f"never says that something is wrong: {', '.join(silent)}"] * bool(silent)
+        yield from [f"not kept, whether it did (a door, older files): {', '.join(unknown)}"] * bool(unknown)
 
 
 class DefenceTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +266,7 @@ class DefenceTable(msgspec.Struct, frozen=True, kw_only=True):
             "is as accurate for fewer tokens."
         )
         for line in self.lines:
+            yield from line.detection()
             if line.kinds:
                 rows = [
                     (name, f"{pair.a * pair.n:.0f}", f"{pair.b * pair.n:.0f}", str(pair.n),
@@ -317,7 +342,27 @@ def _defence_line(base: Run, run: Run) -> DefenceLine:
         kinds=compare_lines(plain, defended, kinds),
         repeated=_harm(base, run, "repeated"),
         touched=_harm(base, run, "touched"),
+        noticed=_noticed(run, defended.types),
     )
+
+
+def _noticed(run: Run, types: Sequence[str]) -> dict[str, dict[str, Interval]]:
+    """Shares of answered rows, `types` in order; nothing where the run does not say what was noticed."""
+    columns = (run.rows[name].tolist() for name in ("type_code", "unit", "noticed", "correct"))
+    met = run.rows["met"].tolist() if run.live else itertools.repeat(True)
+    rows = dict[str, list[tuple[str, list[str]]]]()
+    for code, unit, noticed, correct, counts in zip(*columns, met, strict=False):
+        if noticed is not None and correct >= 0 and counts:
+            rows.setdefault(code, []).append((unit, noticed.split(",")))
+    return {
+        word: {
+            code: share
+            for code in types
+            if (share := share_of([(unit, word.partition(":")[0] in by) for unit, by in rows.get(code, ())]))
+        }
+        for word in run.record.settings.defend
+        if rows and notices(word)
+    }
 
 
 def _harm(base: Run, run: Run, field: str) -> tuple[int, int]:

@@ -56,10 +56,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     mode: str
     rows: dict[str, np.ndarray[Any, Any]]
-    """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them. `correct` is 1,
-    0 or -1 (no verdict: no answer was had). `calls`: how many the reply made. `unit`: what counts as one in
-    every interval and test: the clean id, or the case of one's own that it is a turn of. `met`, of a live
-    run: it met its fault, or has none."""
+    """The columns of COLUMNS; `flags`: the verdict's, `noticed`: the defences that said that something is
+    wrong, each in one text with commas between them. `correct` is 1, 0 or -1 (no verdict: no answer was had).
+    `calls`: how many the reply made. `unit`: what counts as one in every interval and test: the clean id, or
+    the case of one's own that it is a turn of. `met`, of a live run: it met its fault, or has none."""
     live: Sequence["LiveScore"] = ()
     """The scores of a live run."""
 
@@ -106,11 +106,12 @@ def read(folder: str | Path) -> Run:
         return _live(str(folder))
     scores = scores_of(Path(folder))
     try:
-        table = parquet.read_file(scores, [*COLUMNS, "flags"])
+        table = parquet.read_file(scores, [*COLUMNS, "flags", "noticed"])
         if absent := [name for name in (*COLUMNS, "flags") if name not in table.column_names]:
             raise UserError(f"{scores} is not a scored run: it has no column {', '.join(absent)}")
         kinds = [(name, getattr(pa, kind)()) for name, kind in COLUMNS.items()]
         flags = [",".join(found or ()) for found in table["flags"].to_pylist()]
+        noticed = table["noticed"].to_pylist() if "noticed" in table.column_names else [None] * len(flags)
         table = table.select(list(COLUMNS)).cast(pa.schema(kinds))
     except PermissionError:  # nothing is wrong with the file
         raise UserError(f"{scores} may not be read: change its rights") from None
@@ -125,6 +126,7 @@ def read(folder: str | Path) -> Run:
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
     rows["flags"] = np.array(flags, dtype=object)
+    rows["noticed"] = np.array([",".join(one) if one is not None else None for one in noticed], dtype=object)
     rows["calls"] = np.array([len(_CALLS.decode(found or "[]")) for found in rows["calls"].tolist()])
     cells = zip(*(rows[name].tolist() for name in ("clean_id", "source", "category")), strict=True)
     rows["unit"] = np.array(
@@ -161,6 +163,7 @@ def _live(folder: str) -> Run:
     }
     rows["correct"] = np.array([-1 if one.success is None else int(one.success) for one in scores])
     rows["flags"] = np.array([""] * len(scores), dtype=object)
+    rows["noticed"] = np.array([",".join(one.noticed) for one in scores], dtype=object)
     rows["met"] = np.array([one.counts for one in scores])
     record = open_run(Path(folder)).record
     settings = record.settings

@@ -29,7 +29,8 @@ MOST_CALLS = 100_000
 Word = Annotated[str, Meta(min_length=1)]
 Words = Annotated[tuple[Word, ...], Meta(min_length=1)]
 """A list that is left out where it is empty."""
-Seconds = Annotated[float, Meta(ge=0, le=600)]
+MOST_SECONDS = 600
+Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

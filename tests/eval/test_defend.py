@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from benchmarks import defences
 from hypothesis import given, strategies as st
@@ -558,8 +559,6 @@ def test_the_oracle_is_right_on_every_clean_row_behind_free_defences(
 
 
 def inputs_right(path: Path) -> dict[str, bool]:
-    import pyarrow.parquet as pq
-
     return {row["id"]: row["correct"] for row in pq.read_table(path, columns=["id", "correct"]).to_pylist()}
 
 
@@ -586,6 +585,60 @@ def test_which_defence_pays(rbtc: Rbtc, release: Path) -> None:
         assert line in rbtc("compare", *words).refusal
     assert "the share recovered" not in rbtc("compare", "retry", "hint").out, "two runs like any others"
     assert '"retry"' in rbtc("list", "defences", "--json").out
+
+
+BLIND = (
+    Defence("always", "", lambda row, way: rows.with_rule(row, "Something is wrong."), notices=True),
+    Defence("never", "", notices=True),
+)
+
+
+def test_what_a_defence_notices_is_known_of_rules(
+    rbtc: Rbtc, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oracle calls, and calls again behind an error, so each defence meets what it looks for in all rows
+    that have it and in no other. The blind ones, which always and never say so, stand beside."""
+    monkeypatch.setattr(defend, "DEFENCES", defend.DEFENCES | {one.code: one for one in BLIND})
+    chains = {
+        "oracle": "dedupe,offers,hint,always,never,clarify,namespace:prefix",
+        "gives-up-on-error": "retry,schema,hint",
+        "never-calls": "hint",
+    }
+    found: dict[str, dict[str, Any]] = {}
+    for agent, words in chains.items():
+        assert rbtc("eval", release, "--agent", agent, "--out", agent).code == 0
+        assert rbtc("eval", release, "--agent", agent, "--out", f"{agent}+", "--defend", words).code == 0
+        (line,) = json.loads(rbtc("compare", agent, f"{agent}+", "--json").out)["defences"]["lines"]
+        found |= {f"{agent} {name}": shares for name, shares in line["noticed"].items()}
+    all_types = {row.type_code for row in small.rows()}
+    errors = {code for code in all_types if code.startswith("transient_")}
+    same_names = {code for code in all_types if code.startswith("same_name_")}
+    wanted = {
+        "oracle dedupe": same_names,
+        "oracle offers": all_types - errors - same_names - {"clean"},
+        "oracle hint": errors,
+        "oracle always": all_types,
+        "oracle never": set(),
+        "gives-up-on-error retry": errors - {"transient_auth_error"},
+        "gives-up-on-error schema": set(),
+        "gives-up-on-error hint": {"transient_auth_error"},  # the others never get there
+        "never-calls hint": set(),  # no error is met without a call
+    }
+    assert list(found) == list(wanted)
+    for name, flagged in wanted.items():
+        assert {code: one["value"] for code, one in found[name].items()} == {
+            code: code in flagged for code in all_types
+        }, name
+    clean = found["oracle never"]["clean"]
+    assert clean["n"] == len(small.clean_rows()) and clean["low"] == 0 < clean["high"] < 1
+    shown_ = rbtc("compare", "oracle", "oracle+").out
+    assert "1.000 [0.398, 1.000] of 4" in shown_
+    assert "never says that something is wrong: clarify, namespace:prefix" in shown_
+    table = pq.read_table("oracle+/scores.parquet")
+    pq.write_table(table.drop_columns("noticed"), "oracle+/scores.parquet")  # as an older file has it
+    shown_ = rbtc("compare", "oracle", "oracle+").out
+    assert "not kept, whether it did (a door, older files): dedupe, offers, hint" in shown_
+    assert "rows flagged" not in shown_
 
 
 def test_an_agent_of_ones_own_has_its_own_defences(rbtc: Rbtc, release: Path) -> None:

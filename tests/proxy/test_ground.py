@@ -1,7 +1,9 @@
 """`rbtc cases import --faults`: kinds, rates, words, and the plan that has them."""
 
 import json
-from collections.abc import Callable
+import random
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +11,20 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.proxy.ground import KINDS, kind_of
+from robustbench_tc.proxy.answer_kinds import KINDS, is_cut, kind_of
 from robustbench_tc.proxy.plan import Plan, Session, parse_plan, read_plan
 from robustbench_tc.result_faults import FAULT_KINDS, Fault
 
+from ..own import test_logs_formats as logs
 from ..refusals import refuses
 
 
-def conversation(number: int, *answers: str | None) -> dict[str, Any]:
-    """One call after the other, each with its answer."""
+def conversation(number: int, *answers: str | None, orders: Sequence[int] = ()) -> dict[str, Any]:
+    """One call after the other, each with its answer; `orders`: what each is called with."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"Do {number}."}]
     for at, answer in enumerate(answers):
-        call = {"id": f"c{at}", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+        arguments = json.dumps({"order": orders[at]} if orders else {})
+        call = {"id": f"c{at}", "type": "function", "function": {"name": "get", "arguments": arguments}}
         messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
         if answer is not None:
             messages.append({"role": "tool", "tool_call_id": f"c{at}", "content": answer})
@@ -62,6 +66,9 @@ def test_kinds(subtests: pytest.Subtests) -> None:
         ('{"error": null, "result": 3}', None),
         ('{"errors": [], "data": {}}', None),
         ("[" * 50_000, None),
+        (json.dumps({"errors": [], "data": ["long"] * 1_000}), None),
+        ('[{"error": null}, {"error": null}]', None),
+        (json.dumps({"error": "quota exceeded", "trace": ["long"] * 1_000}), "rate limit"),
         ("503 pages were read", "server error"),
     ]
     for text, name in cases:
@@ -135,6 +142,239 @@ def test_a_plan_of_a_log_of_a_plan_is_the_plan(tmp_path: Path, share: float) -> 
     (again,) = parse_plan(found.plan().encode(), "p").faults
     assert again.kind == "transient_timeout" and again.answer("") == plan.faults[0].answer("")
     assert again.rate == pytest.approx(fault.rate)
+
+
+ORDERS = [json.dumps({"order": n, "items": ["shoe"] * (n % 9), "total": n / 4}) for n in range(40)]
+ORDERS[::7] = ["[]"] * len(ORDERS[::7])  # nothing is in them, and that is true
+
+
+@pytest.mark.parametrize("rates", [(0.1, 0.2, 0.15), (0.02, 0.4, 0.3), (0.3, 0.05, 0.04)])
+def test_planted_results_are_found_again(tmp_path: Path, rates: tuple[float, ...]) -> None:
+    """Cut and empty results, and errors before them, as a door makes them: each rate lies in its interval,
+    and the plan of the log has the rates of the plan; what is truly empty is no fault."""
+    planted = ("transient_timeout", "truncated", "empty_result")
+    faults = tuple(Fault(kind=kind, rate=rate) for kind, rate in zip(planted, rates, strict=True))
+    plan, rng, lines, true_ones = Plan(seed=1, faults=faults), random.Random(str(rates)), [], 0
+    for number in range(300):
+        orders = rng.sample(range(len(ORDERS)), 4)
+        met = [plan.met(Session(f"s{number}", 0), call, "get") for call in range(1, 5)]
+        true_ones += sum(
+            ORDERS[n] == "[]" and fault in (None, faults[2]) for n, fault in zip(orders, met, strict=True)
+        )
+        answers = (
+            ORDERS[n] if one is None else one.answer(ORDERS[n]) for n, one in zip(orders, met, strict=True)
+        )
+        lines.append(conversation(number, *answers, orders=orders))
+    found = api.ground([written(tmp_path / "l.jsonl", *lines)])
+    by_kind, left = {one.kind: one for one in found.faults}, 1.0
+    for name, rate in zip(("time-out", "cut short", "empty"), rates, strict=True):
+        assert by_kind[name].low <= rate * left <= by_kind[name].high, name
+        left *= 1 - rate
+    assert by_kind["empty, with nothing to compare"].met == true_ones
+    assert by_kind["empty"].calls < by_kind["cut short"].calls == 1_200
+    again = parse_plan(found.plan().encode(), "p").faults
+    assert [one.kind for one in again] == list(planted)
+    assert [one.rate for one in again] == pytest.approx(rates, abs=0.04)
+    assert f"# Not in this plan, by calls: empty, with nothing to compare {true_ones}." in found.plan()
+
+
+FULL, NONE = ORDERS[1], "[]"
+
+
+def test_an_empty_answer_is_a_fault_where_another_conversation_got_something(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    def asked(number: int, answer: str) -> dict[str, Any]:
+        return conversation(number, answer, orders=[1])
+
+    cases: list[tuple[str, list[dict[str, Any]], int, int]] = [
+        ("something elsewhere", [asked(1, NONE), asked(2, FULL)], 1, 0),
+        ("in other words", [asked(1, " null\n"), asked(2, FULL)], 1, 0),
+        ("another order", [asked(1, NONE), conversation(2, FULL, orders=[2])], 0, 1),
+        ("made, then there", [conversation(1, NONE, FULL, orders=[1, 1]), asked(2, NONE)], 1, 1),
+        ("whoever asks", [conversation(1, NONE), conversation(2, FULL)], 0, 1),
+        ("an error elsewhere", [asked(1, NONE), asked(2, "Error: 503")], 0, 1),
+        ("never anything", [asked(n, NONE) for n in range(3)], 0, 3),
+    ]
+    for name, lines, empty, perhaps in cases:
+        with subtests.test(name):
+            by_kind = {
+                one.kind: one.met for one in api.ground([written(tmp_path / "l.jsonl", *lines)]).faults
+            }
+            assert by_kind.get("empty", 0) == empty
+            assert by_kind.get("empty, with nothing to compare", 0) == perhaps
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.lists(VALUES) | st.dictionaries(st.text(max_size=4), VALUES), st.floats(0, 1), st.booleans())
+def test_json_is_cut_wherever_it_ends_too_early(value: Any, share: float, ascii_only: bool) -> None:
+    whole = json.dumps(value, ensure_ascii=ascii_only)
+    assert not is_cut(whole)
+    assert is_cut(whole[: 1 + int(share * (len(whole) - 2))])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "ok",
+        "4",
+        "Done. It was cut",
+        '"half a',
+        "[INFO] up",
+        "[see](x)",
+        "{'a': 1",
+        "{x",
+        '{"a": 1}}',
+        "[" * 9_999,
+    ],
+)
+def test_a_short_answer_is_not_cut(text: str) -> None:
+    assert not is_cut(text)
+
+
+def test_what_the_log_itself_cuts_is_no_fault(tmp_path: Path) -> None:
+    cut = [conversation(n, ORDERS[n][:40], "ok") for n in (8, 17, 26, 33)]
+    (fault,) = api.ground([written(tmp_path / "l.jsonl", *cut)]).faults
+    assert (fault.kind, fault.plan, fault.met, fault.calls) == ("cut where the log cuts", None, 4, 8)
+    (fault,) = api.ground([written(tmp_path / "l.jsonl", *cut, conversation(9, ORDERS[8]))]).faults
+    assert (fault.plan, fault.met, fault.texts) == ("truncated", 4, ("get",))
+
+
+@pytest.mark.parametrize("render", logs.RENDERERS, ids=lambda one: one.__name__)
+def test_every_form_of_log_shows_the_same_faults(
+    render: Callable[[logs.Made], logs.Rendered], tmp_path: Path
+) -> None:
+    there = ORDERS[1:7] * 2
+    lost = [NONE, there[1][:20], "Error: 429 Too Many Requests", *there[3:]]
+    text = ""
+    for number, results in enumerate((there, lost)):
+        calls = [logs.Call(f"c{number}_{n}", {"order_id": n}, result) for n, result in enumerate(results)]
+        made = logs.Made("Be brief.", [logs.Turn(f"{number} {one.id}", [[one]], "Done.") for one in calls])
+        rendered = "".join(json.dumps(line) + "\n" for line in render(made))
+        text += re.sub(r'"(t|0xt|s|a\.1)"', rf'"\1 {number}"', rendered)  # ids of a conversation
+    (tmp_path / "l.jsonl").write_text(text)
+    found = api.ground([tmp_path / "l.jsonl"])
+    faults = {one.kind: (one.met, one.calls) for one in found.faults}
+    if render is logs.batch:  # each request is a conversation, with all that was before it
+        assert list(faults) == ["rate limit", "cut short", "empty"]
+    else:
+        assert faults == {"rate limit": (1, 24), "cut short": (1, 24), "empty": (1, 21)}
+
+
+def iso(seconds: float) -> str:
+    return f"2026-01-01T00:{int(seconds // 60):02}:{seconds % 60:09.6f}"
+
+
+Run = tuple[str, float, float, str]
+"""A group, when a run began and ended, what it answered."""
+
+
+def otlp(run: Run) -> Any:
+    group, start, end, text = run
+    values = {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get", "gen_ai.tool.call.result": text,
+        "gen_ai.conversation.id": group,
+    }  # fmt: skip
+    times = {
+        "startTimeUnixNano": str(int((start + 1.7e9) * 1e9)),
+        "endTimeUnixNano": int((end + 1.7e9) * 1e9),
+    }
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in values.items()]
+    return {
+        "resourceSpans": [{"scopeSpans": [{"spans": [{"name": "get", **times, "attributes": attributes}]}]}]
+    }
+
+
+def openinference(run: Run) -> Any:
+    group, start, end, text = run
+    values = {
+        "openinference.span.kind": "TOOL",
+        "tool.name": "get",
+        "output.value": text,
+        "session.id": group,
+    }
+    return {"name": "get", "start_time": iso(start) + "Z", "end_time": iso(end) + "Z", "attributes": values}
+
+
+def phoenix(run: Run) -> Any:
+    span = openinference(run)
+    times = {"start_time": (run[1] + 1.7e9) * 1e3, "end_time": (run[2] + 1.7e9) * 1e3}
+    return times | {f"attributes.{key}": value for key, value in span["attributes"].items()}
+
+
+def langsmith(run: Run) -> Any:
+    group, start, end, text = run
+    about = {"run_type": "tool", "name": "get", "trace_id": group, "inputs": {}, "outputs": {"output": text}}
+    return about | {"start_time": iso(start), "end_time": iso(end)}
+
+
+def langfuse(run: Run) -> Any:
+    group, start, end, text = run
+    about = {"type": "TOOL", "name": "get", "traceId": group, "input": {}, "output": text}
+    return about | {"startTime": iso(start) + "+01:00", "endTime": iso(end) + "+01:00"}
+
+
+def agents_sdk(run: Run) -> Any:
+    group, start, end, text = run
+    data = {"type": "function", "name": "get", "input": "{}", "output": text}
+    return {"trace_id": group, "started_at": iso(start), "ended_at": iso(end), "span_data": data}
+
+
+@pytest.mark.parametrize("form", [otlp, openinference, phoenix, langsmith, langfuse, agents_sdk])
+@pytest.mark.parametrize("share", [0.02, 0.35])
+def test_slow_runs_are_found_where_a_log_has_times(
+    tmp_path: Path, form: Callable[[Run], Any], share: float
+) -> None:
+    """Exactly those that were planted; a slow error is an error, and a run without an end has no time."""
+    rng, lines, later = random.Random(f"slow {share}"), list[Any](), list[float]()
+    for number in range(80):
+        for at in range(3):
+            start, usual = 10.0 * at + number / 100, rng.uniform(0.1, 0.5)
+            if rng.random() < share:
+                later.append(rng.uniform(2, 8))
+                usual += later[-1]
+            lines.append(form((f"g{number}", start, start + usual, "ok")))
+    lines.append(form(("g0", 100.0, 130.0, "Error: timed out")))
+    lines.append(json.loads(re.sub(r'"end(\w*)":', r'"x\1":', json.dumps(form(("g1", 100.0, 130.0, "ok"))))))
+    lines.append(form(("g2", 130.0, 100.0, "ok")))
+    found = api.ground([written(tmp_path / "l.jsonl", *lines)])
+    slow = next(one for one in found.faults if one.kind == "slow")
+    assert (slow.met, slow.calls) == (len(later), 241)
+    assert slow.low <= share <= slow.high and slow.texts == ("get",)
+    assert (
+        slow.seconds is not None and min(later) - 0.4 < slow.seconds[0] <= slow.seconds[1] < max(later) + 0.4
+    )
+    *_, fault = parse_plan(found.plan().encode(), "p").faults
+    assert (fault.kind, fault.seconds) == ("latency", slow.seconds)
+    assert fault.rate == pytest.approx(slow.rate, rel=0.01)
+    quick = [form((f"g{n}", 0.0, 0.2 * (1 + n % 4), "ok")) for n in range(20)]
+    assert api.ground([written(tmp_path / "q.jsonl", *quick)]).faults == ()
+
+
+def test_what_has_no_name_is_listed_with_its_words_and_counted(tmp_path: Path) -> None:
+    lines = [
+        conversation(n, f"Error: the {n % 14}th moon of ops@corp-internal.io is down", "ok")
+        for n in range(30)
+    ]
+    found = api.ground([written(tmp_path / "l.jsonl", *lines)])
+    (fault,) = found.faults
+    assert (fault.kind, fault.plan, fault.met) == ("other error", None, 30)
+    assert len(fault.texts) == 10 < fault.wordings == 14
+    printed = [str(part) for part in found.shown()]
+    assert "other error: 4 other wordings" in printed and "corp-internal" not in "".join(printed)
+    assert "# Not in this plan, by calls: other error 30." in found.plan()
+    assert parse_plan(found.plan().encode(), "p").faults == ()
 
 
 @pytest.mark.parametrize(

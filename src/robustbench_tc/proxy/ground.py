@@ -1,10 +1,10 @@
 """From logs to a plan: which faults tools really had, how often, and in which words."""
 
-import json
-import re
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import msgspec
@@ -12,141 +12,50 @@ import numpy as np
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.stats.intervals import shares
+from robustbench_tc.io.numbers import counted, counts
 from robustbench_tc.option import Tell, silent
-from robustbench_tc.own.logs.chat import Conversation
+from robustbench_tc.own.logs.chat import Conversation, LoggedCall, TimedRun
+from robustbench_tc.own.logs.proposals import take
 from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
-from robustbench_tc.result_faults import MOST_TEXT
+from robustbench_tc.result_faults import MOST_SECONDS, MOST_TEXT
 from robustbench_tc.safe_text import safe
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import dumps
+from robustbench_tc.schema.running import RESULT_FAULTS
 from robustbench_tc.shown import Part, Table
 
-from .scenes import loaded
-
-LONGEST = 4_000
-"""Characters of an answer that are looked at; an error is short."""
-
-
-class Kind(NamedTuple):
-    """A fault as a log shows it."""
-
-    name: str
-    plan: str | None
-    """The plan's kind that it becomes; None: a door has none."""
-    words: str
-    same: tuple[str, ...] = ()
-    """Other kinds of the plan that a log cannot tell from it."""
-
-
-KINDS = (
-    Kind(
-        "rate limit",
-        "transient_rate_limit",
-        r"\b429\b|rate.?limit|too many requests|quota (?:exceeded|exhausted)|throttl",
-    ),
-    Kind(
-        "credentials refused",
-        "transient_auth_error",
-        r"\b40[13]\b|unauthori[sz]ed|forbidden|(?:access|permission) denied|not authenticated"
-        r"|(?:invalid|expired|missing|wrong) (?:api.?key|credentials?|(?:access )?token)"
-        r"|credentials are (?:invalid|expired)",
-    ),
-    Kind(
-        "time-out",
-        "transient_timeout",
-        r"\b(?:408|504)\b|time[ds]?[ -]?out|deadline exceeded|took too long",
-        ("timeout_after_effect",),
-    ),
-    Kind(
-        "server error",
-        "transient_server_error",
-        r"\b50[0-35-9]\b|internal (?:server )?error|bad gateway|service (?:is )?unavailable|overloaded"
-        r"|temporarily unavailable",
-    ),
-    Kind(
-        "no connection",
-        "transient_server_error",
-        r"connection (?:was )?(?:refused|reset|aborted|closed|error|failed)|network (?:is )?error"
-        r"|unreachable|econn\w+|broken pipe|name resolution|could not connect",
-    ),
-    Kind(
-        "schema changed",
-        "transient_schema_drift",
-        r"schema validation|(?:does|did) not match (?:the |its )?(?:\w+ ){0,4}schema"
-        r"|(?:extra|unexpected) fields?",
-    ),
-    Kind(
-        "answer broken",
-        "transient_malformed_response",
-        r"malformed|(?:could|can) ?not be parsed|invalid json|not valid json|unexpected (?:token|end of)"
-        r"|json ?decode|truncated",
-    ),
-    Kind("not found", None, r"\b404\b|not found|no such|does(?: not|n't) exist|unknown (?:tool|function)"),
-    Kind(
-        "arguments refused",
-        None,
-        r"\b4(?:00|22)\b|validation error|is required|required (?:property|field|parameter|argument)"
-        r"|(?:invalid|missing|unexpected|bad) (?:\w+ )?(?:arguments?|parameters?|values?|inputs?|request)",
-    ),
-    Kind("other error", None, r""),
+from .answer_kinds import (
+    CUT_BY_THE_LOG,
+    EMPTY,
+    KINDS,
+    PERHAPS_EMPTY,
+    SLOW,
+    TRUNCATED,
+    Kind,
+    bare,
+    error_of,
+    is_cut,
+    is_empty,
+    kind_of,
 )
-"""The first whose words are there; the last three are no fault of the tools, or none that a plan has."""
 
 UNSEEN = ("silent_no_op", "stale_read", "injected_instruction")
 """Kinds of the plan that no log shows: the answer looks right."""
 
-_STARTS = re.compile(
-    r"\s*(?:\W{0,3}\s*)(?:tool |an? |the )?(?:error|exception|traceback|fail(?:ed|ure)|http[ /]|[45]\d\d\b"
-    r"|tool execution|malformed|schema validation|time[ds]?[ -]?out|request (?:failed|timed)|connection "
-    r"|rate.?limit|too many|unauthori|forbidden|access denied|permission denied|internal (?:server )?error"
-    r"|service unavailable|bad gateway|gateway time|(?:openai|httpx|requests|urllib|aiohttp|asyncio|json)\."
-    r"|\w{2,40}(?:error|exception|timeout)\b)",
-    re.IGNORECASE,
-)
-_NAMES = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
-_CODES = ("status", "status_code", "statusCode", "code", "http_status")
-
-
-def kind_of(text: str) -> Kind | None:
-    """The kind of an answer; None for one that is no error."""
-    said = error_of(text)
-    if said is None:
-        return None
-    return next(kind for kind in KINDS if re.search(kind.words, said, re.IGNORECASE))
-
-
-def error_of(text: str) -> str | None:
-    """The error that an answer is; None for one that is none, whatever it speaks of."""
-    short = text[:LONGEST]
-    if short.lstrip()[:1] in ("{", "["):
-        found = loaded(short) if len(text) <= LONGEST else None
-        if isinstance(found, list) and len(found) == 1:
-            found = found[0]
-        if isinstance(found, dict):
-            return json.dumps(found, ensure_ascii=False)[:LONGEST] if _failed(found) else None
-    return short if _STARTS.match(short) else None
-
-
-def _failed(found: dict[str, Json]) -> bool:
-    """Whether one of an object's own keys says that it is an error."""
-    codes = [found.get(name) for name in _CODES]
-    return (
-        any(found.get(name) for name in _NAMES)
-        or found.get("isError") is True
-        or found.get("is_error") is True
-        or found.get("success") is False
-        or found.get("ok") is False
-        or any(isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 for code in codes)
-        or any(isinstance(code, str) and code.lower() in ("error", "failed", "failure") for code in codes)
-    )
-
-
 TEXTS = 3
 """Words of a kind that are shown."""
+MORE_TEXTS = 10
+"""Of a kind that no plan has."""
 MOST_SHOWN = 300
 """Characters of one of them; the plan has them whole, up to its own limit."""
+MOST_WAITING = 1_000
+"""Calls of a conversation without an answer so far that one is looked for."""
 AT_LEAST = 3
 """So many conversations have to agree on the number of the call that meets a fault."""
+
+
+SLOWER, LATER = 3.0, 1.0
+"""A slow run takes more than so many times its tool's median, and so many seconds more than that."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,7 +74,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     at: tuple[int, ...] = ()
     """The calls of a conversation that always meet it, where no other one does."""
     texts: tuple[str, ...]
-    """Its most frequent words, personal data replaced."""
+    """Its most frequent words, personal data replaced; of slow, cut and empty answers their tools' names."""
+    wordings: int
+    """How many different ones there are."""
+    seconds: tuple[float, float] | None = None
+    """`latency`: how much later than the median nine of ten slow runs ended."""
 
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,6 +106,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
         yield Table(("fault", "calls", "rate", "95 %", "in a plan"), lines, title, ("in a plan",))
         for one in self.faults:
             yield from (f"{one.kind}: {' '.join(text.split())[:MOST_SHOWN]}" for text in one.texts)
+            if (more := one.wordings - len(one.texts)) > 0:
+                yield f"{one.kind}: {counted(more, 'other wording')}"
         if self.unanswered or self.refused:
             yield f"calls without an answer: {self.unanswered}, lines that cannot be read: {self.refused}"
         yield f"not to be seen in a log: {', '.join(UNSEEN)}"
@@ -214,8 +129,13 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             if not one.at:  # a call that met an earlier fault of the plan cannot meet this one
                 when = f"rate: {min(1.0, max(one.rate / max(left, one.rate), 1e-6)):.9g}"
                 left -= one.rate
-            text = msgspec.json.encode(one.texts[0][:MOST_TEXT]).decode()
-            lines.append(f"- {{kind: {one.plan}, {when}, text: {text}}}")
+            what = f"text: {msgspec.json.encode(one.texts[0][:MOST_TEXT]).decode()}"
+            if one.seconds is not None:
+                what = f"seconds: {list(one.seconds)}"
+            entry = [f"kind: {one.plan}", when, what]
+            lines.append(f"- {{{', '.join(entry[:2] if one.plan in RESULT_FAULTS else entry)}}}")
+        if others := {one.kind: one.met for one in self.faults if one.plan is None}:
+            lines.append(f"# Not in this plan, by calls: {counts(others)}.")
         return "\n".join(lines) + "\n"
 
 
@@ -224,29 +144,42 @@ def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
     log = read_log(*paths, progress=progress)
     conversations, refused = log.conversations, len(log.refused)
     messages = [message for one in conversations for message in one.messages]
-    answered = [texts for one in conversations if (texts := _answers(one))]
-    if not answered:
+    answered, timed = _answers(conversations), [one.runs for one in conversations if one.runs]
+    if not answered and not timed:
         said = f"; {refused} lines cannot be read" if refused else ""
         raise UserError(f"{', '.join(map(str, paths))}: no tool call is answered in it{said}")
     hide = Redactor()
     for message in messages:
         if message.role == "tool":
             hide.apply(message.text)
-    met = [[(kind_of(text), text.strip()) for text in texts] for texts in answered]
-    faults = (_fault(kind, met, hide) for kind in KINDS)
-    calls = sum(map(len, answered))
+    slow, seconds = _slow(timed)
+    met, calls = _kinds(answered), sum(map(len, answered))
+    empty = [
+        [(EMPTY if is_empty(one.text) else None, one.tool) for one in several if one.elsewhere]
+        for several in answered
+    ]
+    tables = [(kind, met) for kind in (*KINDS, TRUNCATED, CUT_BY_THE_LOG, PERHAPS_EMPTY)]
+    tables += [(EMPTY, empty), (SLOW, slow)]
     return Ground(
         logs=tuple(path.name for path in paths),
         conversations=len(conversations),
         calls=calls,
         unanswered=sum(len(message.calls) for message in messages) - calls,
         refused=refused,
-        faults=tuple(one for one in faults if one.met),
+        faults=tuple(
+            _fault(kind, table, hide, seconds if kind is SLOW else None)
+            for kind, table in tables
+            if any(here is kind for several in table for here, _ in several)
+        ),
     )
 
 
-def _fault(kind: Kind, met: Sequence[Sequence[tuple[Kind | None, str]]], hide: Redactor) -> Fault:
-    """A kind over conversations, each the kinds and words that its answered calls met, in order."""
+Met = Sequence[Sequence[tuple[Kind | None, str]]]
+"""By conversation the kinds and words that its calls met, in order."""
+
+
+def _fault(kind: Kind, met: Met, hide: Redactor, seconds: tuple[float, float] | None) -> Fault:
+    """A kind over conversations that meet it somewhere."""
     at = Counter(place for one in met for place, (here, _) in enumerate(one, 1) if here is kind)
     words = Counter(text for one in met for here, text in one if here is kind)
     number = np.array([sum(here is kind for here, _ in one) for one in met])
@@ -264,13 +197,75 @@ def _fault(kind: Kind, met: Sequence[Sequence[tuple[Kind | None, str]]], hide: R
         high=float(share.high),
         # Where every conversation has one call, a rate of 1 and the first call are the same.
         at=tuple(sorted(at)) if always and len(long) > len(at) else (),
-        texts=tuple(str(hide.apply(text)) for text, _ in words.most_common(TEXTS)),
+        texts=tuple(
+            str(hide.apply(text)) for text, _ in words.most_common(TEXTS if kind.plan else MORE_TEXTS)
+        ),
+        wordings=len(words),
+        seconds=seconds,
     )
 
 
-def _answers(conversation: Conversation) -> list[str]:
-    """The first answer to each call that has one."""
-    said = [message for message in conversation.messages if message.role == "tool"]
-    answers = {message.call_id: message.text for message in reversed(said)}
-    calls = (call.id for message in conversation.messages for call in message.calls)
-    return [answers[call] for call in calls if call in answers]
+class Answered(NamedTuple):
+    """An answered call."""
+
+    tool: str
+    text: str
+    elsewhere: bool
+    """Whether another conversation made the same call, with arguments, and was answered something."""
+
+
+def _answers(conversations: Sequence[Conversation]) -> list[list[Answered]]:
+    """The answered calls of each conversation, in the order of their answers."""
+    found: list[list[tuple[str, str, str]]] = []
+    something = defaultdict[str, set[int]](set)
+    """By call: the conversations that were answered something. One without arguments means whoever asks."""
+    for number, conversation in enumerate(conversations):
+        found.append([])
+        waiting: list[tuple[str, LoggedCall]] = []
+        for message in conversation.messages:
+            waiting = [*waiting, *((call.id, call) for call in message.calls)][-MOST_WAITING:]
+            if message.role == "tool" and (call := take(waiting, message.call_id)) is not None:
+                text, key = bare(message.text), dumps((call.name, call.arguments))
+                found[-1].append((call.name, text, key))
+                is_right = not is_empty(text) and error_of(text) is None and not is_cut(text)
+                if call.arguments and is_right:
+                    something[key].add(number)
+    return [
+        [Answered(tool, text, len(something[key]) > (number in something[key])) for tool, text, key in calls]
+        for number, calls in enumerate(found)
+        if calls
+    ]
+
+
+def _kinds(answered: Sequence[Sequence[Answered]]) -> Met:
+    lengths = Counter(len(one.text) for several in answered for one in several)
+    limit = max(lengths, default=0)
+
+    def met(one: Answered) -> tuple[Kind | None, str]:
+        if (kind := kind_of(one.text)) is not None:
+            return kind, one.text.strip()
+        if is_cut(one.text):
+            by_the_log = len(one.text) == limit and lengths[limit] >= AT_LEAST
+            return CUT_BY_THE_LOG if by_the_log else TRUNCATED, one.tool
+        return PERHAPS_EMPTY if is_empty(one.text) and not one.elsewhere else None, one.tool
+
+    return [[met(one) for one in several] for several in answered]
+
+
+def _slow(timed: Sequence[Sequence[TimedRun]]) -> tuple[Met, tuple[float, float]]:
+    """The slow runs, and the bounds of how much later than the median nine of ten of them ended."""
+    usual = defaultdict[str, list[float]](list)
+    for run in itertools.chain(*timed):
+        usual[run.tool] += [run.seconds] * (error_of(run.text) is None)
+    medians = {tool: median(seconds or [0.0]) for tool, seconds in usual.items()}
+
+    def later(run: TimedRun) -> float:
+        """0 for one that is not slow; an error has its own kind."""
+        middle = medians[run.tool]
+        is_slow = error_of(run.text) is None and run.seconds > max(SLOWER * middle, middle + LATER)
+        return run.seconds - middle if is_slow else 0.0
+
+    met = [[(SLOW if later(run) else None, run.tool) for run in several] for several in timed]
+    seconds = [late for run in itertools.chain(*timed) if (late := later(run))] or [0.0]
+    low, high = np.quantile(seconds, (0.05, 0.95)).clip(max=MOST_SECONDS).round(3).tolist()
+    return met, (low, high)

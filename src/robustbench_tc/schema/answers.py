@@ -57,6 +57,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """In fc mode, why a client did not get the calls of one of the replies (`eval.delivered.MEANING`)."""
     reasoning_call: bool | None = None
     """In fc mode, whether the reasoning of one of the replies holds a call."""
+    noticed: tuple[str, ...] | None = None
+    """Defences that said that something is wrong; null where nobody looked (a door, older files)."""
 
 
 ErrorMode = Literal[

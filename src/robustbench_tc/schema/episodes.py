@@ -264,6 +264,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     ended: Ended
     replies: tuple[Reply, ...]
     error: str | None = None
+    noticed: tuple[str, ...] = ()
+    """Defences that said that something is wrong."""
 
 
 def row_hash(row: LiveRow) -> str:

@@ -101,7 +101,7 @@ def test_a_lost_answer_is_looked_for_and_told(rows: dict[str, LiveRow], tmp_path
     made = steps_of(one)
     at = made.index(("place_order", None))
     assert made[at - 1] == made[at + 1] == made[at + 2] == ("list_orders", "look")
-    assert ("place_order", "repeat") not in made
+    assert ("place_order", "repeat") not in made and one.noticed == ("retry",)
 
 
 def test_a_write_that_nothing_shows_is_not_repeated(rows: dict[str, LiveRow], tmp_path: Path) -> None:
@@ -120,6 +120,7 @@ def test_a_write_that_nothing_shows_is_not_repeated(rows: dict[str, LiveRow], tm
     blind = msgspec.structs.replace(row, tools=tuple(map(bare, row.tools)))
     one = played(blind, agent("gives-up", rows), tmp_path, "retry")
     assert (name, None) in steps_of(one) and not [made for made in steps_of(one) if made[1] is not None]
+    assert one.noticed == ()
 
 
 def test_a_fault_meets_the_agents_calls_as_without_defence(rows: dict[str, LiveRow], tmp_path: Path) -> None:
@@ -147,6 +148,9 @@ def test_free_defences_change_no_clean_episode(rows: dict[str, LiveRow], tmp_pat
                 continue
             one = played(row, agent("oracle", rows), tmp_path / f"{number}-{words[0]}", *words, mode=mode)
             assert one.ended == plain.ended
+            assert one.noticed == (
+                ("namespace",) if words == ("namespace",) and row.type_code != "clean" else ()
+            )
             made = [step for reply in one.replies for step in reply.steps]
             made = [msgspec.structs.replace(step, tool=None) for step in made]
             assert made == [step for reply in plain.replies for step in reply.steps], (row.id, words)
@@ -165,6 +169,7 @@ def test_names_lead_to_the_tool_that_was_shown_under_them(rows: dict[str, LiveRo
         assert ("this tool is not available" in step.text) is distractor
         shown = [tool["function"]["name"] for tool in speaker.asked[0].tools or ()]
         assert f"server{number}__{name}" in shown and name not in shown
+        assert one.noticed == ("namespace",)
 
 
 def test_results_are_marked_and_errors_hinted(rows: dict[str, LiveRow], tmp_path: Path) -> None:
@@ -179,6 +184,7 @@ def test_results_are_marked_and_errors_hinted(rows: dict[str, LiveRow], tmp_path
     assert told and all(DATA in text for text in told)
     met = [step.met for reply in one.replies for step in reply.own_steps]
     assert [HINT in text for text in told][: met.index(True) + 1][-1]
+    assert one.noticed == ("hint",)
 
 
 # --- chains -------------------------------------------------------------------------------------------
@@ -276,6 +282,17 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     assert other.code == 1 and "defend" in other.err.splitlines()[-1]
     (found,) = json.loads(rbtc("compare", "plain", "defended", "--json").out)["defences"]["lines"]
     assert found["defences"] == ["retry", "schema"] and found["harm"]["value"] == 0
+    flagged = {
+        name: {code for code, share in shares.items() if share["value"] == 1 and share["n"] == 1}
+        for name, shares in found["noticed"].items()
+    }
+    assert flagged == {
+        "retry": {
+            "live_transient_timeout",
+            "live_timeout_after_effect",
+        },  # looks before a clean write are no flag
+        "schema": set(),
+    }
     lost = found["kinds"]["timeout_after_effect"]
     assert lost["b"] * lost["n"] == 1 and found["repeated"][1] == 0
     shown = rbtc("compare", "plain", "defended")

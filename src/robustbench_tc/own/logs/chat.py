@@ -47,6 +47,15 @@ class Message(msgspec.Struct, frozen=True):
         return (Message(self.role, text, calls, self.call_id, left_out),)
 
 
+class TimedRun(msgspec.Struct, frozen=True):
+    """How long a tool took once."""
+
+    tool: str
+    text: str
+    """What it answered; empty where that was not recorded."""
+    seconds: float
+
+
 class Conversation(msgspec.Struct, frozen=True):
     """One conversation, its messages in order."""
 
@@ -59,6 +68,8 @@ class Conversation(msgspec.Struct, frozen=True):
     messages: tuple[Message, ...]
     tools: tuple[OwnTool, ...] | None
     """What the agent was offered; None where the log does not say."""
+    runs: tuple[TimedRun, ...] = ()
+    """Of its tools, where the log has spans of them with both ends."""
 
 
 class Refused(msgspec.Struct, frozen=True):

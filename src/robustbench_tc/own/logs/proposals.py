@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -46,6 +46,9 @@ def _redacted(message: Message, hide: Redactor) -> Message:
     if kept != said:
         text = kept if isinstance(kept, str) else json.dumps(kept, ensure_ascii=False)
     return msgspec.structs.replace(message, text=text, calls=tuple(calls))
+
+
+Waiting = TypeVar("Waiting")
 
 
 class Proposals:
@@ -135,7 +138,7 @@ class Proposals:
         for message in history[begin:]:
             entry: dict[str, Json] = {"role": message.role, "content": message.text}
             if message.role == "tool":
-                entry["tool_call_id"] = _take(waiting, message.call_id) or "unknown"
+                entry["tool_call_id"] = take(waiting, message.call_id) or "unknown"
             else:
                 waiting = [(call.id, f"c{made + n}") for n, call in enumerate(message.calls, 1)]
                 made += len(waiting)
@@ -154,7 +157,7 @@ class Proposals:
     def _results(self, calls: Sequence[LoggedCall], after: Sequence[Message]) -> dict[str, Json]:
         waiting = [(call.id, str(place)) for place, call in enumerate(calls)]
         answers = takewhile(lambda one: one.role == "tool", after)
-        by_place = {_take(waiting, one.call_id): one.text for one in answers}
+        by_place = {take(waiting, one.call_id): one.text for one in answers}
         found: dict[str, Json] = {}
         for place, call in enumerate(calls):
             if str(place) in by_place:
@@ -162,12 +165,13 @@ class Proposals:
         return found
 
 
-def _take(waiting: list[tuple[str, str]], call_id: str) -> str:
-    """The new id of the call that a result answers, by its id, else the first that waits; empty for none."""
+def take(waiting: list[tuple[str, Waiting]], call_id: str) -> Waiting | None:
+    """The call that a result answers, taken out of those that wait, each behind its id: by that, else the
+    first."""
     for at, (given, _) in enumerate(waiting):
         if given == call_id or not (call_id and given):
             return waiting.pop(at)[1]
-    return ""
+    return None
 
 
 def plain(value: Json) -> Json:

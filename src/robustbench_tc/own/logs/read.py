@@ -117,7 +117,7 @@ def read_log(*paths: Path, progress: Tell = silent) -> Log:
             refused.append(Refused(paths[number].name, line, str(error)))
         else:
             name = step.id or f"{step.log}-{line}"
-            found.append(Conversation(name, step.log, line, step.messages, tools))
+            found.append(Conversation(name, step.log, line, step.messages, tools, step.runs))
     refused.sort(key=attrgetter("log", "line"))
     if not found:
         raise UserError(f"{', '.join(map(str, paths))}: {_nothing(refused, left)}")

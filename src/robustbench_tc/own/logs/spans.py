@@ -5,7 +5,9 @@ semantic conventions from 1.37 on (docs/own-logs.md). OpenInference (Phoenix) an
 list: `llm.input_messages.0.message.role`.
 """
 
+import math
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from robustbench_tc.own.files import DEPTH, Unreadable
@@ -26,13 +28,15 @@ _KINDS: dict[str, Kind] = {
 Words: TypeAlias = dict[str, str]
 """Where a vocabulary has what: `kind`, the `group` that steps of one conversation share, `start`, `id`; of a
 model `input`, `output`, `system`, `tools`; of a tool's run `tool`, `call_id`, `arguments`, `result`, `error`,
-`status`. Of several paths, between blanks, the first counts that leads somewhere."""
+`status`, `end`. Of several paths, between blanks, the first counts that leads somewhere."""
 
 _TRACE = " span.traceId span.trace_id span.context.trace_id span.context"
 _START = "span.startTimeUnixNano span.start_time"
+_END = "span.endTimeUnixNano span.end_time"
 _STATUS = "span.status.message span.status.description"
 GENAI = Words(
     start=_START,
+    end=_END,
     kind="gen_ai.operation.name",
     group="gen_ai.conversation.id" + _TRACE,
     input="gen_ai.input.messages",
@@ -48,6 +52,7 @@ GENAI = Words(
 )
 OPENINFERENCE = Words(
     start=_START,
+    end=_END,
     kind="openinference.span.kind",
     group="session.id" + _TRACE,
     input="llm.input_messages",
@@ -61,6 +66,7 @@ OPENINFERENCE = Words(
 )
 OPENLLMETRY = Words(
     start=_START,
+    end=_END,
     kind="llm.request.type traceloop.span.kind gen_ai.operation.name",
     group="traceloop.association.properties.session_id" + _TRACE,
     input="gen_ai.prompt",
@@ -74,6 +80,7 @@ LANGSMITH = Words(
     kind="run_type",
     group="trace_id id",
     start="start_time",
+    end="end_time",
     input="inputs",
     output="outputs",
     tools="extra.invocation_params.tools extra.invocation_params.functions inputs.tools",
@@ -86,6 +93,7 @@ LANGFUSE = Words(
     kind="type",
     group="traceId trace_id id",
     start="startTime start_time timestamp",
+    end="endTime end_time",
     input="input",
     output="output",
     tools="input.tools metadata.tools modelParameters.tools",
@@ -97,6 +105,7 @@ AGENTS_SDK = Words(
     kind="span_data.type",
     group="trace_id",
     start="started_at",
+    end="ended_at",
     input="span_data.input",
     output="span_data.response span_data.output",
     system="span_data.response.instructions",
@@ -126,7 +135,9 @@ def read_traced(record: Mapping[str, Json], words: Words) -> Step | None:
     }
     if kind == "tool":
         messages = tuple(_run(found))
-        return Step(kind=kind, messages=messages, **where) if messages else None
+        seconds = _moment(found.get("end")) - _moment(found.get("start"))
+        timed = seconds if 0 <= seconds < math.inf else None
+        return Step(kind=kind, messages=messages, seconds=timed, **where) if messages else None
     given, answer = found.get("input"), found.get("output")
     if kind is None or given is answer is None:
         return None
@@ -136,6 +147,22 @@ def read_traced(record: Mapping[str, Json], words: Words) -> Step | None:
         if kind == "agent":  # it may be asked in any words
             return None
         raise
+
+
+_DIGITS = 10
+"""Of a moment in seconds, until 2286; with more it is in smaller units."""
+
+
+def _moment(given: Json) -> float:
+    """A moment, a text of ISO 8601 or a number, in seconds; `nan` for what is none."""
+    try:
+        if isinstance(given, str) and not given.isdecimal():
+            moment = datetime.fromisoformat(given)
+            return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+        number = float(given)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+    return number / 10 ** max(0, len(f"{number:.0f}") - _DIGITS)
 
 
 def _run(found: dict[str, Json]) -> Iterator[Message]:

@@ -16,7 +16,7 @@ import msgspec
 from robustbench_tc.own.files import Unreadable
 from robustbench_tc.schema import Json
 
-from .chat import Message, asked, defined, first_of, offered, opened, read_messages, replied
+from .chat import Message, TimedRun, asked, defined, first_of, offered, opened, read_messages, replied
 
 Kind: TypeAlias = Literal["whole", "model", "agent", "tool", "part", "reply"]
 
@@ -38,6 +38,10 @@ class Step(msgspec.Struct, kw_only=True):
     """When it began, in an order of texts."""
     said: str = ""
     """Of a part: the id of the message that it belongs to, of which others may be."""
+    seconds: float | None = None
+    """Of a tool's run: how long it took."""
+    runs: tuple[TimedRun, ...] = ()
+    """Of a conversation: the tools' runs in it that have their times."""
     begins: bool = False
     """Of a part: it goes on from none."""
     log: str = ""
@@ -119,12 +123,19 @@ def _of_group(steps: list[Step], left: Counter[str]) -> list[Step]:
     for step in steps:
         of_kind.setdefault(step.kind, []).append(step)
     ran = of_kind.pop("tool", [])
+    timed = tuple(
+        TimedRun(one.messages[0].calls[0].name, "".join(said.text for said in one.messages[1:]), one.seconds)
+        for one in ran
+        if one.seconds is not None
+    )
     if not of_kind:
+        ran[0].runs = timed
         ran[0].messages = tuple(message for step in ran for message in step.messages)
         ran[0].id = ran[0].group
         return ran[:1]
     spoken = next(of_kind[kind] for kind in ("model", "agent", "whole") if kind in of_kind)
     kept = _longest(spoken)
+    kept[0].runs = timed
     left[GONE_ON] += len(spoken) - len(kept)
     results = {call.id: step.messages[1:] for step in ran for call in step.messages[0].calls if call.id}
     called = set[str]()

@@ -255,6 +255,8 @@ class World:
         ]
         if any(step.defence == "repeat" or step.told is not None for step in steps):
             self.noticed.add("retry")
+        if any(step.text == FORBIDDEN for step in own):
+            self.noticed.add("shield")
         self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
         if steps:
             self._steps += 1

@@ -59,10 +59,13 @@ def test_each_agent_has_its_known_verdict(rows: list[LiveRow]) -> None:
 def test_what_each_fault_cost_is_told_apart(rows: list[LiveRow]) -> None:
     tasks = {row.clean_id for row in rows}
     hidden = {row.clean_id for row in rows if row.faults and row.faults[-1].kind == "silent_no_op"}
-    played = []
-    for one in episodes(rows, "verifying-retrier"):
-        replies = [replace(reply, prompt_tokens=10, completion_tokens=1) for reply in one.replies]
-        played.append(replace(one, replies=tuple(replies)))
+    played = [
+        replace(
+            episode,
+            replies=tuple(replace(r, prompt_tokens=10, completion_tokens=1) for r in episode.replies),
+        )
+        for episode in episodes(rows, "verifying-retrier")
+    ]
     found = asyncio.run(score_episodes(played, {row.id: row for row in rows}, Worlds()))
     verifying = _right(found)
     assert verifying["a"] == verifying["b"] == verifying["ab"] == tasks
@@ -107,8 +110,8 @@ def test_the_product_of_independent_faults_stands_beside_the_measured(tmp_path: 
     costs = made["live_cascade_costs"].rows
     assert [line[1] for line in costs] == ["a", "c", "a", "b", "a", "b", "c"]
     assert {line[2:] for line in costs} == {(10, 20, 10, 70)}
-    page = api.report([tmp_path / "run"], tmp_path / "out", browser=False)
-    assert page and "if independent" in (tmp_path / "out" / "report.html").read_text()
+    api.report([tmp_path / "run"], tmp_path / "out", browser=False)
+    assert "if independent" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_task_without_one_of_the_rows_is_in_no_line_that_takes_it(tmp_path: Path) -> None:

@@ -253,12 +253,13 @@ async def _cascaded(found: list[Site], prober: Prober, draw: random.Random) -> d
     third: Placed | Reason = "no_other_call"
     for kind, (one, other) in product(draw.sample(THIRD, len(THIRD)), pairs):
         if other.position in _POSITIONS.get(kind, (other.position,)):
-            made = await at_site(kind, other, prober, draw)
-            if isinstance(made, Placed) and made.label == "repair":
-                site, third = one, made
+            tried = await at_site(kind, other, prober, draw)
+            if isinstance(tried, Placed) and tried.label == "repair":
+                site, third = one, tried
                 break
     at, later = (At(tool=site.at.tool.name, nth=site.at.nth + more) for more in (0, 1))
-    a, b = (Placed(Fault(at, kind), site.position, "repair") for kind in (AFTER_EFFECT[lost], lost))
+    a = Placed(Fault(at, AFTER_EFFECT[lost]), site.position, "repair")
+    b = Placed(Fault(at, lost), site.position, "repair")  # type: ignore[arg-type]
     retry = msgspec.structs.replace(b.fault, at=later)
     made: dict[str, Placed | Reason] = {"cascade_a": a, "cascade_b": b, "cascade_ab": a.followed_by(retry)}
     if isinstance(third, Placed):

@@ -212,7 +212,8 @@ def by_fault(replay: Replay) -> list[dict[str, Json]]:
                 steps=not one.step.met and one.step.defence is None,
                 writes=not one.step.met and one.changed,
             )
-    empty = {"met": 0, "steps": 0, "writes": 0, "tokens": None}
+    counted = any("tokens" in cost for cost in costs.values())
+    empty = {"met": 0, "steps": 0, "writes": 0, "tokens": 0 if counted else None}
     return [{"kind": one.kind, **empty, **costs[at]} for at, one in enumerate(replay.row.faults)]
 
 

@@ -1,18 +1,21 @@
 """Agents before several faults: verdicts that are known, what each fault cost, and the table beside it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from robustbench_tc import api
 from robustbench_tc.eval.inputs import load_live
-from robustbench_tc.eval.live.score import LiveScore
+from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.live_types import CASCADES, type_code
 from robustbench_tc.schema import LiveRow
+from robustbench_tc.worlds.host import Worlds
 
-from .playing import scores
+from .playing import episodes, scores
 from .test_live_stats import NO_OP, live, score, screen_of
 
 EVERY = 5
@@ -29,26 +32,22 @@ def rows(cascades: Path) -> list[LiveRow]:
 def _right(found: list[LiveScore]) -> dict[str, set[str]]:
     """Which faults → the tasks that ended right."""
     letters = {"clean": "", **{type_code(name): of for name, of in CASCADES.items()}}
-    right: dict[str, set[str]] = {of: set() for of in letters.values()}
-    for one in found:
-        right[letters[one.type_code]] |= {one.clean_id} if one.success else set()
-    return right
+    return {
+        of: {one.clean_id for one in found if one.success and one.type_code == code}
+        for code, of in letters.items()
+    }
 
 
 def test_each_agent_has_its_known_verdict(rows: list[LiveRow]) -> None:
     tasks = {row.clean_id for row in rows}
-    hidden = {row.clean_id for row in rows if row.faults and row.faults[-1].kind == "silent_no_op"}
     twice = {  # a write that is made twice by whoever repeats it
         row.clean_id
         for row in rows
         for tool in row.tools
         if row.type_code == "live_cascade_ab" and row.faults[0].at.tool == tool.name and not tool.idempotent
     }
-    assert hidden and hidden < tasks and twice
+    assert twice
     assert set(map(frozenset, _right(scores(rows, "truthful")).values())) == {frozenset(tasks)}
-    verifying = _right(scores(rows, "verifying-retrier"))
-    assert verifying["a"] == verifying["b"] == verifying["ab"] == tasks
-    assert verifying["c"] == verifying["ac"] == verifying["abc"] == tasks - hidden
     once = _right(scores(rows, "verifies-once"))
     assert once["a"] == once["b"] == tasks and once["ab"] == once["abc"] == set()
     gives_up = _right(scores(rows, "gives-up"))
@@ -58,30 +57,40 @@ def test_each_agent_has_its_known_verdict(rows: list[LiveRow]) -> None:
 
 
 def test_what_each_fault_cost_is_told_apart(rows: list[LiveRow]) -> None:
-    for one in scores(rows, "verifying-retrier"):
+    tasks = {row.clean_id for row in rows}
+    hidden = {row.clean_id for row in rows if row.faults and row.faults[-1].kind == "silent_no_op"}
+    played = [
+        replace(
+            episode,
+            replies=tuple(replace(r, prompt_tokens=10, completion_tokens=1) for r in episode.replies),
+        )
+        for episode in episodes(rows, "verifying-retrier")
+    ]
+    found = asyncio.run(score_episodes(played, {row.id: row for row in rows}, Worlds()))
+    verifying = _right(found)
+    assert verifying["a"] == verifying["b"] == verifying["ab"] == tasks
+    assert verifying["c"] == verifying["ac"] == verifying["abc"] == tasks - hidden
+    for one in found:
         letters = CASCADES.get(one.type_code.removeprefix("live_"), "")
-        if len(letters) < 2:
-            assert one.faults is None
-            continue
-        assert len(one.faults) == len(letters) and sum(cost["met"] for cost in one.faults) == one.met
-        assert sum(cost["steps"] for cost in one.faults) + (one.met or 0) <= (one.steps or 0)
-        assert all(cost["writes"] <= cost["steps"] and cost["tokens"] is None for cost in one.faults)
-        if letters == "ab":  # it looks after each, and the second look shows the effect
-            assert [cost["met"] for cost in one.faults] == [1, 1]
-            assert one.faults[0]["steps"] == 1 and one.faults[0]["writes"] == 0
+        costs = one.faults or []
+        assert len(costs) == (len(letters) if len(letters) > 1 else 0)
+        assert not costs or sum(cost["met"] for cost in costs) == one.met
+        assert sum(cost["steps"] for cost in costs) + (one.met or 0) <= (one.steps or 0)
+        assert all(cost["writes"] <= cost["steps"] and cost["tokens"] >= 0 for cost in costs)
+        if letters == "ab":  # behind a it looks, and makes the call again; that it was made is seen behind b
+            assert costs[0] == {"kind": costs[0]["kind"], "met": 1, "steps": 1, "writes": 0, "tokens": 22}
+            assert costs[1]["met"] == 1 and costs[1]["tokens"] < (one.tokens or 0)
 
 
 def _scored(right: dict[str, int], tasks: int = 10) -> list[LiveScore]:
     """Scores of which the first so many of each type are right."""
     cost = {"met": 1, "steps": 2, "writes": 1, "tokens": 7}
-    found = []
-    for letters, number in right.items():
-        code = type_code(f"cascade_{letters}") if letters else "clean"
-        faults = [cost for _ in letters] if len(letters) > 1 else None
-        found += [
-            score(task, code, right=task < number, met=len(letters), faults=faults) for task in range(tasks)
-        ]
-    return found
+    codes = {"": "clean", **{letters: type_code(name) for name, letters in CASCADES.items()}}
+    return [
+        score(task, codes[of], right=task < number, met=len(of), faults=[cost] * len(of))
+        for of, number in right.items()
+        for task in range(tasks)
+    ]
 
 
 def _tables(folder: Path, found: list[LiveScore]) -> dict[str, Table]:
@@ -101,8 +110,8 @@ def test_the_product_of_independent_faults_stands_beside_the_measured(tmp_path: 
     costs = made["live_cascade_costs"].rows
     assert [line[1] for line in costs] == ["a", "c", "a", "b", "a", "b", "c"]
     assert {line[2:] for line in costs} == {(10, 20, 10, 70)}
-    page = api.report([tmp_path / "run"], tmp_path / "out", browser=False)
-    assert page and "if independent" in (tmp_path / "out" / "report.html").read_text()
+    api.report([tmp_path / "run"], tmp_path / "out", browser=False)
+    assert "if independent" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_task_without_one_of_the_rows_is_in_no_line_that_takes_it(tmp_path: Path) -> None:

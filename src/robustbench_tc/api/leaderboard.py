@@ -54,7 +54,7 @@ def submit(
     defences: Annotated[str | None, Option(help="Those of the scaffold.")] = None,
     contact: Annotated[str | None, Option(help="Whom to ask. Public.")] = None,
     note: Annotated[str | None, Option(help="A line for the model's page.")] = None,
-    by: Annotated[str | None, options.BY] = None,
+    account: Annotated[str | None, options.ACCOUNT] = None,
     dataset: Annotated[str | None, options.DATASET] = None,
     dry_run: Annotated[bool, options.DRY_RUN] = False,
     say: Tell = silent,
@@ -87,7 +87,7 @@ def submit(
         note=note,
     )
     return send(
-        Path(run), str(to), stated, org=org, by=by, mode=mode, dataset=dataset, dry_run=dry_run, said=say
+        Path(run), str(to), stated, org=org, by=account, mode=mode, dataset=dataset, dry_run=dry_run, said=say
     )
 
 
@@ -195,7 +195,7 @@ def verify(
     model: Annotated[str | None, options.MODEL] = None,
     out: Annotated[Path | None, options.OUT] = None,
     dataset: Annotated[str | None, options.DATASET] = None,
-    by: Annotated[str, options.BY] = "maintainer",
+    account: Annotated[str, options.ACCOUNT] = "maintainer",
     say: Tell = silent,
 ) -> "Vouched":
     """Vouch for a run in status.yaml: you have repeated it, or its endpoint gives the same answers.
@@ -217,7 +217,7 @@ def verify(
         base_url=base_url,
         model=model,
         work=out,
-        by=by,
+        by=account,
         dataset=dataset,
         said=say,
     )

@@ -105,6 +105,7 @@ def workers_of(
 MODEL_PANEL, ROWS, SAMPLING, COST, PLACE = "Model", "Rows", "Sampling", "Cost and speed", "Run folder"
 """Headings of `rbtc eval --help`, which the options of requests stand under in every verb."""
 
+ACCOUNT = Option(help="Your name or account, for the record.")
 ADDRESS = Option(help="Ray cluster to join; default: one of --num-proc CPUs is started here.", panel=COST)
 AGAINST = Option(
     help="The run, baseline or commit on the Hub (org/name@version) to compare with.",
@@ -129,7 +130,6 @@ BASE_URL = Option(
     read=_urls,
 )
 BENCHMARK = Option(help="For training data: the benchmark that they must not hold.", typed=Path | None)
-BY = Option(help="Your name or account, for the record.")
 CHAT_TEMPLATE_ARG = Option(
     name="chat-template-arg",
     help="NAME=VALUE for the chat template; a value may be JSON. Repeatable.",

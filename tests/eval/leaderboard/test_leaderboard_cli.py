@@ -60,7 +60,7 @@ def test_a_run_goes_from_a_folder_to_a_page(
     assert built.code == 0 and str(tmp_path / "site" / "index.html") in built.out
     assert "acme/Alpha-3B" in (tmp_path / "site" / "index.html").read_text()
 
-    vouch = ("leaderboard", "verify", results, name, "--repeated", run, "--by", "ann", "--json")
+    vouch = ("leaderboard", "verify", results, name, "--repeated", run, "--account", "ann", "--json")
     assert json.loads(rbtc(*vouch).out)["tier"] == "reproduced"
     assert entry.parse_status((results / "status.yaml").read_bytes(), "").tiers[name].by == "ann"
 

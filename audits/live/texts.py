@@ -11,8 +11,8 @@ from robustbench_tc.schema import LiveRow
 from ..checks import Verdict, given
 from ..hygiene import lengths, schemas
 from ..hygiene.rows import OF_A_ROW
-from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, flagged, in_short, said
-from .read import Entry
+from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, finds_by_rule, flagged, in_short
+from .entries import Entry
 
 LIVE_HYGIENE = {
     **{name: rule.protects for name, rule in RULES.items()},
@@ -44,7 +44,7 @@ class LiveTexts(Texts):
         if row is None:
             return {}
         whole = entry.clean is None or bool(entry.differs) or entry.config in registry_codes()
-        found = said(self.to_review(row, whole=whole))
+        found = finds_by_rule(self.to_review(row, whole=whole))
         shown = {name: in_short(found.get(name, ())) for name in RULES}
         of_tools: dict[str, Verdict] = {"length": None, "tools_are_schemas": None}
         if whole:

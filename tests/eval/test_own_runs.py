@@ -124,9 +124,9 @@ def test_in_prompt_mode_results_are_turns_of_the_user(bench: Path) -> None:
 
 
 def test_rows_of_the_benchmark_are_asked_as_before() -> None:
-    from robustbench_tc.builders.sources import BUNDLED, read
+    from robustbench_tc.builders.sources import BUNDLED, read_pool
 
-    for row in read(BUNDLED, "bundled").samples:
+    for row in read_pool(BUNDLED, "bundled").samples:
         assert scripted.in_order(row) == 0 and scripted.most_replies(row) == 1
         assert [one["content"] for one in wire.first(row, "fc").messages] == [
             one.content for one in row.messages

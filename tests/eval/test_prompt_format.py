@@ -52,7 +52,9 @@ def test_toolrls_own_rows_are_asked_in_their_own_bytes(shared: Path) -> None:
     The others differ in the parameters alone: a schema does not say how upstream spelt a type.
     """
     rows = [
-        row for row in source.read(source.find_files(shared / "sources")) if isinstance(row, source.RllaRow)
+        row
+        for row in source.read_rows(source.find_files(shared / "sources"))
+        if isinstance(row, source.RllaRow)
     ]
     words = rlla.read(str(shared / "sources" / "toolrl"))
     assert {(row.registry.head, row.registry.tail) for row in rows} == {(words.head, words.tail)}

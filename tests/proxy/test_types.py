@@ -12,7 +12,7 @@ from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.registry import donor_pools
-from robustbench_tc.builders.sources import read
+from robustbench_tc.builders.sources import read_pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, wire
 from robustbench_tc.eval.score import judge
@@ -95,7 +95,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> inputs.Dataset:
 @pytest.fixture(scope="module")
 def full(shared: Path) -> Sequence[Sample]:
     """The clean samples of the full profile."""
-    return read(shared / "sources", "full").samples
+    return read_pool(shared / "sources", "full").samples
 
 
 def test_every_type_over_the_bundled_set(bundled: inputs.Dataset, tmp_path: Path) -> None:

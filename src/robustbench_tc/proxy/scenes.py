@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from robustbench_tc import seeding, sources, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
-from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.builders.steps import Step, steps
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import defend
@@ -332,7 +332,7 @@ class Scenes:
     @cached_property
     def _context(self) -> Context:
         """Lends the tools of the bundled samples."""
-        lent = (tool for row in read(BUNDLED, "bundled").samples for tool in row.tools)
+        lent = (tool for row in read_pool(BUNDLED, "bundled").samples for tool in row.tools)
         tools = {tool.name: tool for tool in lent if tool.name not in CONTROL_TOOLS}
         return Context(donors={sources.OWN: tuple(tools.values())})
 

@@ -119,7 +119,7 @@ def amend(
         sources=root,
         codes=settings.types,
         seed=settings.seed,
-        errata=(*errata_files.read(folder / errata_files.NAME), erratum),
+        errata=(*errata_files.read_errata(folder / errata_files.NAME), erratum),
         allow_missing=True,
     )
     build(

@@ -317,9 +317,9 @@ def test_eval_and_summary_say_it(folder: Path) -> None:
 
 def test_the_accuracy_without_them_is_that_of_the_other_rows(folder: Path) -> None:
     from robustbench_tc.eval.stats.caveats import unreviewed
-    from robustbench_tc.eval.stats.runs import align, read
+    from robustbench_tc.eval.stats.runs import align, read_run
 
-    run = read(folder / "name-biased")
+    run = read_run(folder / "name-biased")
     [outcomes] = align([run])
     found = unreviewed(run, outcomes)
     assert found is not None

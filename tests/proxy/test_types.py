@@ -266,6 +266,6 @@ def test_verdicts_are_those_of_the_harness(bundled: inputs.Dataset, name: str, t
     assert {key: verdict for key, verdict in got.items() if verdict != wanted[key]} == {}
     made = score(tmp_path / "journal.jsonl", dataset=bundled.name, out=tmp_path / "run")
     assert made.failures == {}
-    judged_by_score = {one.prediction.id: one.verdict for one in failures.read(made.folder.path)}
+    judged_by_score = {one.prediction.id: one.verdict for one in failures.read_judged(made.folder.path)}
     assert judged_by_score.keys() == wanted.keys()
     assert {key: one for key, one in judged_by_score.items() if one != wanted[key]} == {}

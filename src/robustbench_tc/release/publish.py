@@ -82,7 +82,7 @@ def publish(
     hub.check_token()
     head, tags = hub.refs()
     if release.tag in tags:
-        same = hub.read(manifest.NAME, release.tag) == (folder / manifest.NAME).read_bytes()
+        same = hub.read_file(manifest.NAME, release.tag) == (folder / manifest.NAME).read_bytes()
         there = "these very bytes: nothing to do" if same else "other bytes: release under a new --version"
         raise UserError(f"{repo} has the tag {release.tag} already, with {there}")
     signed = (folder / manifest.SIGNATURE).is_file()

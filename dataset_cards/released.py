@@ -68,7 +68,7 @@ def render(folder: Path, release: Manifest) -> Mapping[str, bytes]:
 
 def rendered_again(folder: Path) -> Mapping[str, bytes]:
     """The same for a finished release, from its own manifest and reports. Raises UserError."""
-    return render(folder, manifest.read(folder))
+    return render(folder, manifest.read_manifest(folder))
 
 
 def read_build_file(path: Path, kind: type[T]) -> T:

@@ -85,7 +85,7 @@ def amend(
     """
     if isinstance(answers, Path):
         answers = errata_files.read_answers(answers)
-    before = manifest.read(folder)
+    before = manifest.read_manifest(folder)
     if before.kind != "robustbench-tc":
         raise UserError(f"{folder} is a release of {before.kind}: only the benchmark has errata of its own")
     if found := manifest.problems(folder):

@@ -202,7 +202,7 @@ def release(
 def _follows(build: Path, version: str, previous: str) -> Previous:
     """What the manifest says of the version before. UserError where the new number is too low."""
     folder = dataset_folder(previous)
-    before = manifest.read(folder)
+    before = manifest.read_manifest(folder)
     step = diff(folder, build).step
     check_step(version, before, step)
     return Previous(before.version, before.data_sha256, step)

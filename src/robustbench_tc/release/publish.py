@@ -111,7 +111,7 @@ def publish(
 
 def check_folder(folder: Path, own_data: bool = False) -> Manifest:
     """The manifest of a folder that may be published. UserError if it is unreleased, ungated or changed."""
-    release = manifest.read(folder)
+    release = manifest.read_manifest(folder)
     if release.kind != "checkpoint" and (release.gate is None or not release.gate.passed):
         raise UserError(f"{folder} has no green gate: release its build again")
     if reason := unpublishable(release.kind, release.profile, own_data):

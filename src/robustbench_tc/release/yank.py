@@ -50,7 +50,7 @@ class Yanked(msgspec.Struct, frozen=True, kw_only=True):
 
 def yank(folder: Path, reason: str | None, *, date: str, use: str | None = None) -> Yanked:
     """Withdraws the version in a release folder, or with reason None takes that back. Raises UserError."""
-    release = manifest.read(folder)
+    release = manifest.read_manifest(folder)
     path = folder / manifest.YANKED
     found = _changed(read_yanked(path), release.version, reason, date, use)
     if found:

@@ -114,7 +114,7 @@ def prepare(
     root = BUNDLED if spec.profile == "bundled" else spec.sources
     if pool is None:
         if spec.profile == OWN_CASES:
-            raise ValueError("cases of one's own are read by `own.read`: pass their pool")
+            raise ValueError("cases of one's own are read by `own.cases_file`: pass their pool")
         root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
         progress(f"reading sources, profile {spec.profile}")
         pool = read_pool(root, spec.profile, checked=True)

@@ -56,7 +56,7 @@ def played(
             messages: list[Json] = [{"role": "system", "content": "You are an agent."}, *asked.messages]
             work(client, session, messages, asked.tools or [], stream=number % 2 == 1)
     assert model.wrong == []
-    return journal.read(path)
+    return journal.read_exchanges(path)
 
 
 def counted(model: CallsAll, lines: Sequence[journal.Exchange], session: str) -> int:
@@ -246,7 +246,7 @@ def through_the_door(
             # The reference agents know the requests of the harness only: asked on after a distractor's
             # answer, they refuse.
             work(client, session, asked.messages, asked.tools or [], rounds=rounds, gives_up=True)
-    return journal.read(path)
+    return journal.read_exchanges(path)
 
 
 @pytest.mark.parametrize("name", ["oracle", "name-biased", "first-of-duplicates", "gives-up-on-error"])

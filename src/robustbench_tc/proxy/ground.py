@@ -14,7 +14,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.stats.intervals import shares
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.own.logs.chat import Conversation
-from robustbench_tc.own.logs.read import read_log
+from robustbench_tc.own.logs.log_files import read_log
 from robustbench_tc.own.logs.redact import Redactor
 from robustbench_tc.result_faults import MOST_TEXT
 from robustbench_tc.safe_text import safe

@@ -258,7 +258,7 @@ class Scenes:
         asked = _row(session, (), ())
         return Scene(taxonomy.CLEAN, asked, asked)
 
-    def of(
+    def scene_of(
         self,
         session: Session,
         messages: Sequence[tuple[str, str]],
@@ -271,10 +271,10 @@ class Scenes:
         Without a dataset one of the request's tools is drawn as the one that is meant.
         """
         code, asked = self._plan.type_of(session), _row(session, messages, tools)
-        found = Scene(code, asked, asked, reason) if reason else self._of(session, code, asked)
+        found = Scene(code, asked, asked, reason) if reason else self._scene_of(session, code, asked)
         return found._replace(defences=self._chain)
 
-    def _of(self, session: Session, code: str, asked: Sample) -> Scene:
+    def _scene_of(self, session: Session, code: str, asked: Sample) -> Scene:
         if self._plan.bench is not None:
             clean = self._case(session)
             if clean is None:

@@ -14,7 +14,7 @@ from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.own.cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, columns, dumps, record
 
 from ...eval.small import prediction

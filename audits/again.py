@@ -122,7 +122,7 @@ def world_types(build: Folder, worlds: Sequence[str], python: str | None) -> dic
 
     What a row calls its world opens nothing else. `python` has BFCL's classes.
     """
-    ours = [name for name in build.said("worlds") if name in (*BUNDLED, BFCL)]
+    ours = [name for name in build.report_field("worlds") if name in (*BUNDLED, BFCL)]
     found = [find(name, python=python) for name in (*ours, *worlds)]
     return {world.name: world for world in found}
 
@@ -131,7 +131,7 @@ def _of_live(
     build: Folder, sources: Path | None, python: str | None, types: Mapping[str, WorldType]
 ) -> Rebuild:
     """From the files of its worlds and, for BFCL, the sources."""
-    named = list(build.said("worlds"))
+    named = list(build.report_field("worlds"))
     if missing := [name for name in named if name not in types]:
         return Rebuild(
             None, why_not=f"nobody named the file of its world {missing[0][:80]} (--worlds FILE.py)"

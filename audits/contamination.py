@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from robustbench_tc.builders.plain import CLOSING_TURN
-from robustbench_tc.builders.sources import Profile, read
+from robustbench_tc.builders.sources import Profile, read_pool
 from robustbench_tc.io.parquet import read_rows, shards
 from robustbench_tc.schema import Message, Sample, record
 from robustbench_tc.taxonomy import CLEAN
@@ -186,7 +186,7 @@ def conversations(folder: Path) -> Conversations:
 @cache  # an audit after another in the same process: pinned files hold the same
 def conversations_of_sources(root: Path, profile: Profile) -> Conversations:
     """What the rows of sources ask, each of whose files is as pinned."""
-    return tuple((sample.id, sample.messages) for sample in read(root, profile).samples)
+    return tuple((sample.id, sample.messages) for sample in read_pool(root, profile).samples)
 
 
 def leaks_of(
@@ -200,7 +200,7 @@ def leaks_of(
         where = "no benchmark sources at hand (run `rbtc data fetch`, or pass --sources)."
         return None, f"{NO_LEAK_CHECK} {where}"
     progress("reading the benchmark's queries")
-    samples = (*read(root, "paper").samples, *read(root, "full").samples)
+    samples = (*read_pool(root, "paper").samples, *read_pool(root, "full").samples)
     index = Index(query(sample.id, sample.messages) for sample in samples)
 
     def leaks(clean_id: str, messages: Sequence[Message]) -> bool:

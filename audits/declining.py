@@ -105,7 +105,7 @@ def figures(build: Folder, kind: taxonomy.PerturbationType) -> tuple[int, int, f
 
 def _asked(build: Folder, code: str, due: bool) -> Iterable[tuple[str, Asked]]:
     for chunk in build.chunks(code):
-        for raw in build.read(chunk, _COLUMNS):
+        for raw in build.read_chunk(chunk, _COLUMNS):
             tools = _TOOLS.decode(raw["tools"])
             said = "\n".join(one["content"] for one in raw["messages"] if one["role"] != "system")
             texts = (f"{one.name} {one.description} {dumps(one.properties)}" for one in tools)

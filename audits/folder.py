@@ -112,7 +112,7 @@ class Folder:
                 self._hashes[path] = ""
         return self._hashes[path]
 
-    def said(self, field: str) -> dict[str, Any]:
+    def report_field(self, field: str) -> dict[str, Any]:
         """A mapping of the build report; {} where it has none of that name."""
         found = self.report.get(field)
         return found if isinstance(found, dict) else {}
@@ -149,7 +149,7 @@ class Folder:
     def rows(self, config: str, split: str = "test") -> Iterator[dict[str, Any]]:
         """Rows as Parquet has them. A broken file ends them, with a note."""
         for chunk in self.chunks(config, split):
-            yield from self.read(chunk)
+            yield from self.read_chunk(chunk)
 
     def chunks(self, config: str, split: str = "test") -> list[Chunk]:
         """The row groups of a split, in order."""
@@ -167,7 +167,7 @@ class Folder:
                 first += rows
         return found
 
-    def read(self, chunk: Chunk, columns: list[str] | None = None) -> list[dict[str, Any]]:
+    def read_chunk(self, chunk: Chunk, columns: list[str] | None = None) -> list[dict[str, Any]]:
         """The rows of a row group, or some of their columns; none (and a note) if it cannot be read."""
         try:
             with pq.ParquetFile(chunk.path) as file:

@@ -153,7 +153,7 @@ class EndpointJudge:
                         f"{self._store}: run again with a higher limit"
                     ) from None
                 return Unjudged(f"{error.code}: {error.message}"[:160])
-            if (found := read(done.text, question.answer)) is not None:
+            if (found := parse_judgment(done.text, question.answer)) is not None:
                 return Judgment(found.value, found.reason[:REASON], self.name)
         return Unjudged("the answer is not a judgment")
 
@@ -188,7 +188,7 @@ def _shown(item: Item) -> Json:
     return {"request": item.query, "tool": tool}
 
 
-def read(text: str, kind: type[_T]) -> _T | None:
+def parse_judgment(text: str, kind: type[_T]) -> _T | None:
     """The last JSON object of an answer, thoughts and fences apart; None where there is no such judgment."""
     text = text.rpartition("</think>")[2][-8_000:]
     for found in reversed(re.findall(r"\{[^{}]*\}", text)):

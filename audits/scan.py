@@ -56,5 +56,5 @@ class Scan:
         self.folder.unreadable += [note for note in notes if note not in self.folder.unreadable]
 
     def _check(self, chunk: Chunk) -> tuple[Found, list[Failure]]:
-        found = self._checks.check(chunk.config, chunk.first, self.folder.read(chunk))
+        found = self._checks.check(chunk.config, chunk.first, self.folder.read_chunk(chunk))
         return found, list(self.folder.unreadable)

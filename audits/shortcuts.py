@@ -100,7 +100,7 @@ class _Reader:
         right: dict[str, int] = defaultdict(int)
         chance, examples, texts = Fraction(0), list[Example](), list[Hashable]()
         for chunk in self._build.chunks(code):
-            for raw in self._build.read(chunk, COLUMNS):
+            for raw in self._build.read_chunk(chunk, COLUMNS):
                 try:
                     example, tried = self._look(code, raw)
                 except (ValueError, TypeError, KeyError, RecursionError, OverflowError):

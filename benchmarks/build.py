@@ -25,7 +25,7 @@ import datasets
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.plain import published
 from robustbench_tc.builders.plan import Plan
-from robustbench_tc.builders.sources import read
+from robustbench_tc.builders.sources import read_pool
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Sample, arrow_schema
 
@@ -79,7 +79,7 @@ def _cpu_of_children() -> float:
 
 def rows_per_second(sources: Path, out: Path) -> dict[str, Any]:
     """Rows per CPU second on one core, ours and `Dataset.map`'s, in turn."""
-    pool = read(sources, "full")
+    pool = read_pool(sources, "full")
     plan = Plan(samples=pool.samples, seed=0)
     context = plan.context()
     rule_types = [t.code for t in taxonomy.types() if t.method == "rule"]

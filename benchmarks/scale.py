@@ -181,12 +181,12 @@ def drawn(seconds: dict[str, dict[int, float]]) -> str:
 def grown(sources: Path, out: Path, factor: int) -> None:
     """Builds the paper profile with every sample `factor` times."""
     from robustbench_tc.builders import build
-    from robustbench_tc.builders.sources import Pool, Profile, read
+    from robustbench_tc.builders.sources import Pool, Profile, read_pool
     from robustbench_tc.dataset_cards.render import benchmark_card
     from robustbench_tc.eval.validate import self_check
 
     def copied(root: Path, profile: Profile, *, checked: bool) -> Pool:
-        pool = read(root, profile, checked=checked)
+        pool = read_pool(root, profile, checked=checked)
         samples = list(pool.samples)
         for copy in range(1, factor):
             for sample in pool.samples:
@@ -196,7 +196,7 @@ def grown(sources: Path, out: Path, factor: int) -> None:
                 samples.append(again)
         return msgspec.structs.replace(pool, samples=tuple(samples))
 
-    setattr(build, "read", copied)  # noqa: B010 - what the build reads, replaced
+    setattr(build, "read_pool", copied)  # noqa: B010 - what the build reads, replaced
     spec = build.BuildSpec(profile="paper", sources=sources)
     build.build(spec, out, card=benchmark_card)
 

@@ -26,7 +26,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.perturb import Text, TextRequest
 from robustbench_tc.builders.plain import published
 from robustbench_tc.builders.plan import Plan, Skip, text_requests
-from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample, Tool, arrow_schema, dumps
 
@@ -94,7 +94,7 @@ def peak_kib() -> int:
 
 def write(folder: Path, wanted: int) -> dict[str, Any]:
     """A build with at least `wanted` perturbed rows."""
-    starters = read(BUNDLED, "bundled").samples
+    starters = read_pool(BUNDLED, "bundled").samples
     per_round = len(list(perturbed(starters)))
     samples = tuple(larger(sample, n) for n in range(-(-wanted // per_round)) for sample in starters)
     counts: dict[str, dict[str, int]] = {}

@@ -41,7 +41,7 @@ from .perturb import REGISTRY, Text, mixed, refuse_answer
 from .plain import published
 from .plan import Plan, Skip, borrowed, text_requests
 from .report import BuildReport, Tally, add, finished
-from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, Profile, read
+from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, Profile, read_pool
 from .sources.upstream import LIVE_SOURCE, pins, resolve_root
 
 PART_SAMPLES = 500
@@ -114,10 +114,10 @@ def prepare(
     root = BUNDLED if spec.profile == "bundled" else spec.sources
     if pool is None:
         if spec.profile == OWN_CASES:
-            raise ValueError("cases of one's own are read by `own.read`: pass their pool")
+            raise ValueError("cases of one's own are read by `own.cases_file`: pass their pool")
         root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
         progress(f"reading sources, profile {spec.profile}")
-        pool = read(root, spec.profile, checked=True)
+        pool = read_pool(root, spec.profile, checked=True)
         if not pool.samples:
             raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
         pool = judged(pool, spec.profile)

@@ -38,7 +38,7 @@ class Erratum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The day on which it was found, ISO 8601."""
 
 
-def read(path: Path) -> tuple[Erratum, ...]:
+def read_errata(path: Path) -> tuple[Erratum, ...]:
     """The errata of a build; none where there is no file. UserError naming the line that does not fit."""
     return read_file(path) if path.is_file() else ()
 

@@ -107,7 +107,7 @@ T = TypeVar("T", bound=Answer)
 L = TypeVar("L", bound=msgspec.Struct)
 
 
-def read(path: Path, kind: type[T]) -> Iterator[T]:
+def read_recorded(path: Path, kind: type[T]) -> Iterator[T]:
     """The lines of a JSONL file of answers. Raises UserError with the line that does not fit."""
     for number, found in numbered(path, kind):
         if not is_written(found.kind):

@@ -19,7 +19,7 @@ from .generators.recorded import Book, shipped
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest, refuse_text
 from .perturb.action import new_tools
 from .perturb.registry import donor_pools
-from .sources import BuildProfile, Pool, bfcl, read, rotbench
+from .sources import BuildProfile, Pool, bfcl, read_pool, rotbench
 from .sources.upstream import must_be_pinned
 
 
@@ -129,7 +129,7 @@ def _loan(name: str, root: Path | None, profile: BuildProfile, pool: Pool) -> tu
             "run `rbtc data fetch`, or name a folder with --sources"
         )
     if name == POOL:
-        return read(root, "full", checked=True).samples
+        return read_pool(root, "full", checked=True).samples
     if name == IRRELEVANT:
         return () if profile == "paper" else tuple(_put(root, pool.samples, pinned=profile != "bundled"))
     level = name.removeprefix(rotbench.NOISE)

@@ -70,7 +70,7 @@ def rebuild(
         sources=sources,
         codes=codes,
         seed=settings.seed if seed is None else seed,
-        errata=errata_files.read(folder / errata_files.NAME),
+        errata=errata_files.read_errata(folder / errata_files.NAME),
         allow_missing=True,
     )
     pool = own_pool(folder) if sources is None and settings.profile != "bundled" else None

@@ -291,7 +291,7 @@ def donor_pool(source: RllaFiles) -> tuple[Sequence[Tool], Originals]:
     """The distinct tools with parameters of the first train rows, and their parameter texts."""
     pool: dict[str, Tool] = {}
     lent: dict[str, str] = {}
-    rows: Iterator[Any] = (r for r in rlla.read(source) if isinstance(r, RllaRow) and r.split == "train")
+    rows: Iterator[Any] = (r for r in rlla.read_rows(source) if isinstance(r, RllaRow) and r.split == "train")
     for row in islice(rows, DONORS):
         if len(pool) >= DONORS:
             break

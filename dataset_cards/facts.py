@@ -51,7 +51,7 @@ class Release:
         self.bibtex = citation.dataset_bibtex(title, manifest.version, year, self.address, doi)
         origins = pins().sources
         self.citations = {name: origins[name].citation for name in origins if name in set(upstream)}
-        self.errata = errata_files.read(folder / errata_files.NAME)
+        self.errata = errata_files.read_errata(folder / errata_files.NAME)
         """Golden answers that it corrects."""
         found = data_files(manifest.files, manifest.kind)
         self.sha256 = {path: entry.sha256 for path, entry in found.items()}

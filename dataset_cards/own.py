@@ -6,7 +6,7 @@ from robustbench_tc import sources, taxonomy
 from robustbench_tc.builders.configs import combined
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.book import NAME, Book, read
+from robustbench_tc.own.book import NAME, Book, read_book
 
 from .facts import Release
 from .render import card, skips
@@ -38,6 +38,6 @@ def own_card(report: BuildReport, book: Book, release: Release | None = None) ->
 
 def book_of(folder: Path) -> Book:
     """The book of a dataset of own tools. Raises UserError where it has none."""
-    if (found := read(folder)) is None:
+    if (found := read_book(folder)) is None:
         raise UserError(f"{NAME} is missing: build the dataset again")
     return found

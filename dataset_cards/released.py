@@ -18,7 +18,7 @@ from robustbench_tc.io.files import decoded
 from robustbench_tc.io.manifest import Manifest
 from robustbench_tc.taxonomy import CLEAN
 
-from . import responsible_ai, said
+from . import responsible_ai, sentences
 from .checkpoint import NAME as CHECKPOINT, Checkpoint, checkpoint_card
 from .croissant import croissant
 from .eval_yaml import NAME as EVAL, eval_yaml
@@ -44,7 +44,7 @@ def render(folder: Path, release: Manifest) -> Mapping[str, bytes]:
     Raises UserError.
     """
     if release.kind == "checkpoint":
-        card = checkpoint_card(read(folder / CHECKPOINT, Checkpoint), release.version)
+        card = checkpoint_card(read_build_file(folder / CHECKPOINT, Checkpoint), release.version)
         return {"README.md": card.encode()}
     kinds: dict[str, tuple[Any, Any, str]] = {
         "robustbench-tc": (BuildReport, _benchmark, "RobustBench-TC"),
@@ -52,7 +52,7 @@ def render(folder: Path, release: Manifest) -> Mapping[str, bytes]:
         "toolrl-dr": (TrainingReport, _training, "ToolRL-DR"),
     }
     kind, say, title = kinds[release.kind]
-    report = read(folder / marker.BUILD, kind)
+    report = read_build_file(folder / marker.BUILD, kind)
     upstream = ["toolrl"] if release.kind == "toolrl-dr" else [str(row.get("source")) for row in report.pins]
     its = Release(folder, release, read_audit(folder), title, upstream)
     card, about = say(report, its)
@@ -68,10 +68,10 @@ def render(folder: Path, release: Manifest) -> Mapping[str, bytes]:
 
 def rendered_again(folder: Path) -> Mapping[str, bytes]:
     """The same for a finished release, from its own manifest and reports. Raises UserError."""
-    return render(folder, manifest.read(folder))
+    return render(folder, manifest.read_manifest(folder))
 
 
-def read(path: Path, kind: type[T]) -> T:
+def read_build_file(path: Path, kind: type[T]) -> T:
     """What a build's file says, as this package's version writes it. Raises UserError."""
     if not path.is_file():
         raise UserError(f"{path} is missing: build the folder again")
@@ -80,7 +80,7 @@ def read(path: Path, kind: type[T]) -> T:
 
 def read_audit(folder: Path) -> AuditReport:
     """The audit report in a folder. UserError where there is none, or none that this package wrote."""
-    return read(folder / marker.AUDIT, AuditReport)
+    return read_build_file(folder / marker.AUDIT, AuditReport)
 
 
 def licence_text() -> bytes:
@@ -104,7 +104,7 @@ def _benchmark(report: BuildReport, release: Release) -> Said:
     return card, {
         "description": f"{asked} under deployment noise",
         "responsible_ai": responsible_ai.benchmark(clean, sources, _writers(report), codes),
-        "languages": said.language_codes(codes),
+        "languages": sentences.language_codes(codes),
     }
 
 
@@ -114,7 +114,7 @@ def _training(report: TrainingReport, release: Release) -> Said:
     return training_card(report, release), {
         "description": "Training rows for tool calling",
         "responsible_ai": responsible_ai.training(rows, _writers(report), codes),
-        "languages": said.language_codes(codes),
+        "languages": sentences.language_codes(codes),
     }
 
 

@@ -16,7 +16,7 @@ from robustbench_tc.builders.report import BuildReport, LiveReport
 from robustbench_tc.io import templates
 from robustbench_tc.schema import GOLD_NOT_STATED
 
-from . import said
+from . import sentences
 from .citation import paper_bibtex
 from .facts import Release
 from .front_matter import dataset_header
@@ -64,11 +64,11 @@ def benchmark_card(report: BuildReport, release: Release | None = None) -> str:
         rows=report.total,
         tags=("tool-calling", "function-calling", "robustness", "agents", "benchmark"),
         configs=report.configs,
-        header={"languages": said.language_codes(count), "combined": combined(report.configs)},
+        header={"languages": sentences.language_codes(count), "combined": combined(report.configs)},
         types=[t for t in taxonomy.known_with(count) if t.code in count],
         count=count,
-        said=said,
-        further_requests=said.further_requests(count),
+        sentences=sentences,
+        further_requests=sentences.further_requests(count),
         skips=skips(report),
         answerable=_answerable(report),
         per_source=per_source(report),

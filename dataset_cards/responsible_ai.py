@@ -5,7 +5,7 @@ The keys are mlcroissant's names of the vocabulary's properties (`data_biases` b
 
 from collections.abc import Collection, Mapping, Sequence
 
-from . import said
+from . import sentences
 
 Properties = Mapping[str, str | list[str]]
 
@@ -52,15 +52,15 @@ def benchmark(
         ],
         "machine_annotation_tools": list(generators) or ["none"],
         "data_biases": [
-            f"{said.languages(codes)} Tools and requests are those that five research benchmarks chose.",
+            f"{sentences.languages(codes)} Tools and requests are those that five research benchmarks chose.",
             "Model-written texts have the habits of the model that wrote them.",
             "The sources are public, so a model may have seen the clean samples in training.",
         ],
         "data_limitations": [
-            f"{said.turns(codes)} {said.errors(codes)}",
+            f"{sentences.turns(codes)} {sentences.errors(codes)}",
             f"With {clean_rows} clean samples an interval of an accuracy is wide, and the rows of one clean "
             "sample are not independent.",
-            f"It is not a safety or security test. {said.adversary(codes)}",
+            f"It is not a safety or security test. {sentences.adversary(codes)}",
         ],
         "data_use_cases": [
             "Evaluation: how far a tool-calling model's accuracy falls when deployment noise enters.",
@@ -89,7 +89,7 @@ def training(rows: int, generators: Sequence[str], codes: Collection[str]) -> Pr
         "data_annotation_protocol": ["Golden answers are ToolRL's, adapted by rule."],
         "machine_annotation_tools": list(generators) or ["none"],
         "data_biases": [
-            f"{said.languages(codes)} Requests and tools are ToolRL's.",
+            f"{sentences.languages(codes)} Requests and tools are ToolRL's.",
             "Model-written texts have the habits of the model that wrote them.",
         ],
         "data_limitations": ["Golden answers are ToolRL's as they are. Transition errors are in one config."],

@@ -5,7 +5,7 @@ from robustbench_tc.builders.toolrl_report import TrainingReport
 
 from .facts import Release
 from .render import card
-from .said import language_codes, languages
+from .sentences import language_codes, languages
 
 PURPOSES = {
     "full": "GRPO, every row perturbed (the paper's ToolRL-DR-Full)",

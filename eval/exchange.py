@@ -38,7 +38,7 @@ from .journal import Lines, replay
 from .paper_layout import decoded, identity, lines_of
 from .record import Answer, Mode, RunFolder, Settings, start
 from .run import digest
-from .score import answered_with_success, read
+from .score import answered_with_success, parse_prediction
 from .score.golden import concrete
 from .speakers import answer_of, body, failed
 
@@ -62,7 +62,7 @@ def in_paper_layout(one: Prediction, row: Sample) -> dict[str, Json]:
     answer: dict[str, Json] = {
         "raw_output": one.raw_output or "",
         "error": None if one.status == "ok" else f"{one.status}: {one.error or ''}",
-        "tool_calls": msgspec.to_builtins(read(one, row).calls),
+        "tool_calls": msgspec.to_builtins(parse_prediction(one, row).calls),
     }
     metadata: dict[str, Json] = {}
     if one.injected is not None:

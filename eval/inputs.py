@@ -13,7 +13,7 @@ from robustbench_tc import live_types, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset, version_of
-from robustbench_tc.own.book import Book, read as read_book
+from robustbench_tc.own.book import Book, read_book
 from robustbench_tc.schema import TASKS, Json, LiveRow, Sample, Tool, arrow_table, content_hash, record
 
 from . import paper_layout

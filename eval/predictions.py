@@ -133,7 +133,7 @@ def write_lines(path: Path, found: Iterable[Json]) -> None:
             file.write(dumps(one).encode() + b"\n")
 
 
-def read(path: Path) -> list[Prediction]:
+def read_predictions(path: Path) -> list[Prediction]:
     """Predictions of a parquet file. Raises UserError when it is damaged."""
     return [one for batch in read_batches(path) for one in records(path, batch)]
 

@@ -13,7 +13,7 @@ from robustbench_tc.schema import Json, Tool
 from robustbench_tc.shown import Part, Table
 
 from . import delivered, wire
-from .read_reply import read
+from .read_reply import read_reply
 from .record import Answered, Finding
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _is(check: str, fine: bool, otherwise: str = "") -> list[Finding]:
 def _calls(model: str, tools: tuple[Tool, ...], got: Completion) -> list[Finding]:
     """Whether tools are taken, a native call comes, and its arguments are an object."""
     native = wire.names_back(tools, got.tool_calls)
-    meant = read(
+    meant = read_reply(
         got.text, native, source="bfcl_v3", tools=tools, model=model, mode="fc", reasoning=got.reasoning
     )
     reason = delivered.undelivered(native, meant, tools, got.finish_reason)

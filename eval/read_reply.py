@@ -12,7 +12,7 @@ from . import models, wire
 from .parse import Parsed, Segment, parse
 
 
-def read(
+def read_reply(
     text: str | None,
     tool_calls: Json,
     *,

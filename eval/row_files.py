@@ -16,7 +16,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.compute.parallel import Workers, map_ordered
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
-from robustbench_tc.own.book import read as read_book
+from robustbench_tc.own.book import read_book
 from robustbench_tc.schema import Sample, Tool, fingerprint, written_hash
 
 from .agents import blind

@@ -21,7 +21,7 @@ from .defend.again import is_strict, strict
 from .defend.chain import Request, Said, Scene, Turn, shown
 from .parse import Parsed
 from .prompts import OURS, Prompts, wording
-from .read_reply import read as read_reply
+from .read_reply import read_reply
 from .record import Answer, Settings
 
 Results = Mapping[str, Sequence[Json]]

@@ -302,7 +302,7 @@ def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> P
         )
     if mode is not None and record.mode_of(mode) != "prompt":
         raise UserError(f"--prompt-format rlla is a form of prompt mode: leave --mode {mode} out")
-    return rlla_prompts.read(str(rlla))
+    return rlla_prompts.read_prompts(str(rlla))
 
 
 def endpoints(

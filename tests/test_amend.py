@@ -114,7 +114,7 @@ def test_the_erratum_is_a_file_of_the_build_and_a_rebuild_gives_the_same_bytes(
     amended: tuple[Path, Amended], tmp_path: Path
 ) -> None:
     out, done = amended
-    assert errata_files.read(out / errata_files.NAME) == (done.erratum,)
+    assert errata_files.read_errata(out / errata_files.NAME) == (done.erratum,)
     named = json.loads((out / "build_report.json").read_text())["files"]
     assert named[errata_files.NAME] == manifest.entry(out / errata_files.NAME).sha256
     rebuild(out, tmp_path / "again", sources=None, card=benchmark_card)
@@ -153,7 +153,7 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
         reason="It was right before.",
         date="2026-11-22",
     )
-    assert errata_files.read(tmp_path / "third" / errata_files.NAME) == (done.erratum, again.erratum)
+    assert errata_files.read_errata(tmp_path / "third" / errata_files.NAME) == (done.erratum, again.erratum)
     assert next(iter(_samples(tmp_path / "third", "clean"))).golden_answers is not None
     for path in (release / "clean").glob("*.parquet"):
         assert (tmp_path / "third" / "clean" / path.name).read_bytes() == path.read_bytes()
@@ -298,4 +298,4 @@ def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample
 def test_a_broken_list_of_errata_names_its_line(line: str, tmp_path: Path) -> None:
     path = tmp_path / errata_files.NAME
     path.write_bytes(line.encode("latin-1") + b"\n")
-    refuses("line 1: ", errata_files.read, path)
+    refuses("line 1: ", errata_files.read_errata, path)

@@ -361,7 +361,7 @@ def test_a_whole_run_with_both_passes(
         assert server.count == count and again.asked.request_errors == 0
     settings = done.folder.record.settings
     assert (settings.model, settings.backend) == ("tiny", provider)
-    found = predictions.read(done.folder.answers_path)
+    found = predictions.read_predictions(done.folder.answers_path)
     assert {one.status for one in found} == {"ok"} and len(found) == len(small.rows())
     injected = sum(bool(one.injected) for one in found)
     assert injected and count + done.folder.record.sessions[0].shared == len(found) + injected

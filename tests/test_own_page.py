@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.eval.score import matchers
-from robustbench_tc.own import read, yaml
+from robustbench_tc.own import cases_file, yaml
 from robustbench_tc.own.desk import desk
 
 from .commands import shell
@@ -77,7 +77,7 @@ def test_the_first_case_is_the_example_of_the_desk() -> None:
 
 def test_the_whole_cases_file_can_be_read(tmp_path: Path) -> None:
     write(tmp_path, {**desk(), "cases.yaml": blocks("yaml")[1]})
-    assert len(read.read_cases(tmp_path / "cases.yaml").cases) == 5
+    assert len(cases_file.read_cases(tmp_path / "cases.yaml").cases) == 5
 
 
 def test_matchers_accept_and_refuse_what_the_table_says() -> None:
@@ -100,16 +100,16 @@ def test_every_error_of_the_table_is_said(tmp_path: Path) -> None:
     assert len(rows) >= 12
     for case, said in rows:
         path.write_text(CASES + quoted(case)[0] + "\n")
-        error = refuses(".", read.read_cases, path)
+        error = refuses(".", cases_file.read_cases, path)
         assert error.startswith(f"{path}:4: ")
         assert quoted(said)[0] in error
 
 
 def test_every_key_of_a_cases_file_is_in_the_tables() -> None:
-    assert {quoted(row[0])[0] for row in table("key")} == set(read.TOP)
+    assert {quoted(row[0])[0] for row in table("key")} == set(cases_file.TOP)
     of_a_case = PAGE[PAGE.index("Of a case:") :]
     named = set(re.findall(r"^\| `(\w+)` \|", of_a_case[: of_a_case.index("A call is")], re.MULTILINE))
-    assert named == {"id", "turns", *read.TURN}
+    assert named == {"id", "turns", *cases_file.TURN}
 
 
 def test_the_images_are_there_and_small() -> None:

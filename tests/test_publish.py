@@ -220,7 +220,9 @@ def test_a_release_is_one_commit_and_drops_what_it_no_longer_has(
     one = client.resolve("acme/two", "v1.0.0")["folder"]
     two = client.resolve("acme/two", "v1.0.1")["folder"]
     assert manifest.problems(Path(one)) == manifest.problems(Path(two)) == []
-    assert manifest.read(Path(one)) == manifest.read(v1) and manifest.read(Path(two)) == manifest.read(v2)
+    assert manifest.read_manifest(Path(one)) == manifest.read_manifest(v1) and manifest.read_manifest(
+        Path(two)
+    ) == manifest.read_manifest(v2)
     assert "has no revision 'v9.9.9'" in client.resolve("acme/two", "v9.9.9")["error"]
     assert "no dataset acme/none" in client.resolve("acme/none", None)["error"]
 
@@ -251,7 +253,7 @@ def routes(hub: Hub) -> list[str]:
 
 def held(v1: Path) -> dict[str, str]:
     """What the repository has to hold after publishing."""
-    frozen = manifest.read(v1)
+    frozen = manifest.read_manifest(v1)
     own = {manifest.NAME: manifest.entry(v1 / manifest.NAME).sha256}
     return own | {path: entry.sha256 for path, entry in frozen.files.items()}
 

@@ -42,7 +42,7 @@ def versions(client: Client, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 def contents_of(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
     """What a load of the release must give: rows and file hashes per config."""
-    entries = manifest.read(folder).files
+    entries = manifest.read_manifest(folder).files
     found = {}
     for config, paths in configs_of(folder).items():
         names = [path.relative_to(folder).as_posix() for path in paths]
@@ -66,7 +66,7 @@ def test_every_config_loads_at_its_revision_byte_for_byte(
         rows = [row for path in paths for row in pq.read_table(path).to_pylist()]
         assert found["rows"] == {"test": rows_hash(rows)}
     found = client.verify(str(folder), against=f"{REPO}@{revision}")
-    assert found["intact"] and "eval.yaml" in manifest.read(folder).files
+    assert found["intact"] and "eval.yaml" in manifest.read_manifest(folder).files
 
 
 def test_every_config_streams_the_same_rows(client: Client, versions: dict[str, Path]) -> None:
@@ -120,7 +120,7 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_training_data_make_the_same_round_trip(hub: Hub, client: Client, training: Path) -> None:
-    frozen = manifest.read(training)
+    frozen = manifest.read_manifest(training)
     assert frozen.kind == "toolrl-dr" and frozen.rows["full"] == 24 + 2 * 3
     done = client.publish(training, "acme/toolrl-dr", WRITER)
     assert hub.tags("datasets/acme/toolrl-dr") == {"v0.1.0": done["commit"]}

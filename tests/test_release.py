@@ -43,7 +43,7 @@ def release(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_release_holds_the_audited_bytes_and_states_them_file_by_file(build: Path, release: Path) -> None:
-    frozen = manifest.read(release)
+    frozen = manifest.read_manifest(release)
     assert manifest.problems(release) == []
     assert set(frozen.files) == set(manifest.files_of(release))
     for path in build.glob("*/*.parquet"):
@@ -85,7 +85,7 @@ def test_two_releases_of_one_build_differ_in_the_moment_alone(
 
     same, other = again("hour", "2026-11-20T23:59:59Z")
     assert other == set() and MOMENT != "2026-11-20T23:59:59Z"
-    ours, theirs = manifest.read(release), manifest.read(same)
+    ours, theirs = manifest.read_manifest(release), manifest.read_manifest(same)
     assert msgspec.structs.replace(theirs, created_at=ours.created_at) == ours
     assert again("day", "2026-12-31T00:00:00Z")[1] == {"croissant.json"}
     _, other = again("year", "2030-01-01T00:00:00Z")
@@ -113,9 +113,9 @@ def test_a_broken_build_report_is_one_line(text: str, copy: Path, tmp_path: Path
 
 
 def test_an_existing_folder_is_never_overwritten(build: Path, release: Path) -> None:
-    before = manifest.read(release)
+    before = manifest.read_manifest(release)
     refuses("never overwritten", released, build, release, "1.0.1")
-    assert manifest.read(release) == before and manifest.problems(release) == []
+    assert manifest.read_manifest(release) == before and manifest.problems(release) == []
 
 
 def test_a_release_is_not_released_again(release: Path, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def plant_a_wrong_answer(folder: Path) -> None:
 
 def test_the_audit_of_a_release_is_the_one_that_it_made(bundled: Path, trial: Path) -> None:
     assert not (bundled / "audit_report.json").exists()  # nobody audited the build before
-    frozen = manifest.read(trial)
+    frozen = manifest.read_manifest(trial)
     report = json.loads((trial / "audit_report.json").read_bytes())
     assert report["passed"] is True and report["name"] == "robustbench-tc"
     assert report["build"] == frozen.data_sha256
@@ -79,7 +79,7 @@ def test_a_red_report_of_somebodys_own_stops_nothing(copy: Path, trial: Path, tm
     forged = json.loads((trial / "audit_report.json").read_text())
     (copy / "audit_report.json").write_text(json.dumps({**forged, "passed": False, "checks": []}))
     frozen = api.release(copy, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
-    ours, theirs = manifest.read(trial), frozen
+    ours, theirs = manifest.read_manifest(trial), frozen
     assert ours.files == theirs.files
 
 
@@ -280,9 +280,9 @@ def test_a_release_says_where_it_goes_and_is_signed(
         *("--previous", trial, "--sign", key, "--repo", "acme/rtc", "--doi", "10.57967/hf/1234"),
     )
     assert done.code == 0 and done.err == ""
-    frozen = manifest.read(out)
+    frozen = manifest.read_manifest(out)
     assert json.loads(done.out)["version"] == "1.0.1" and frozen.repo == "acme/rtc"
-    assert frozen.previous == manifest.Previous("1.0.0", manifest.read(trial).data_sha256, "none")
+    assert frozen.previous == manifest.Previous("1.0.0", manifest.read_manifest(trial).data_sha256, "none")
     found = verify(out, key=key.with_suffix(".pub"))
     assert found.intact and found.witness == "key"
     card, metadata = (out / "README.md").read_text(), json.loads((out / "croissant.json").read_text())

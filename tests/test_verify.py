@@ -180,7 +180,7 @@ def test_the_copy_in_the_hubs_cache_may_be_links_into_its_blobs(release: Path, t
 
 def test_a_manifest_that_lies_about_its_data_is_bad(spoilt: Path) -> None:
     path = spoilt / manifest.NAME
-    path.write_text(path.read_text().replace(manifest.read(spoilt).data_sha256, "0" * 64))
+    path.write_text(path.read_text().replace(manifest.read_manifest(spoilt).data_sha256, "0" * 64))
     assert kinds(spoilt) == [("bad", manifest.NAME)]
 
 
@@ -270,7 +270,7 @@ def test_an_unsigned_release_is_refused(spoilt: Path, keys: Path, rbtc: Callable
 def test_a_forged_release_is_intact_and_not_signed(spoilt: Path, keys: Path) -> None:
     """Whoever changes a file can change the manifest: only the key tells."""
     (spoilt / "README.md").write_text("another card")
-    frozen = manifest.read(spoilt)
+    frozen = manifest.read_manifest(spoilt)
     files = {**frozen.files, "README.md": manifest.entry(spoilt / "README.md")}
     import msgspec
 

@@ -90,7 +90,7 @@ def test_a_forged_folder_is_not_the_hubs(client: Client, release: Path, tmp_path
     for path in folder.rglob("*"):
         path.chmod(0o755)
     (folder / "README.md").write_text("another card")
-    frozen = manifest.read(folder)
+    frozen = manifest.read_manifest(folder)
     files = {**frozen.files, "README.md": manifest.entry(folder / "README.md")}
     (folder / manifest.NAME).write_bytes(msgspec.structs.replace(frozen, files=files).json())
     assert verify(folder).intact

@@ -154,7 +154,7 @@ def test_a_version_on_the_hub_is_yanked_by_one_commit_and_no_tag_moves(
         assert found["problems"] == [] and found["yanked"] == said
         rows = client.load(REPO, f"v{version}", ["CD_AB"])["CD_AB"]["files"]
         assert set(rows.values()) <= {
-            entry.sha256 for entry in manifest.read(tmp_path / version).files.values()
+            entry.sha256 for entry in manifest.read_manifest(tmp_path / version).files.values()
         }
 
     # what main says

@@ -75,7 +75,7 @@ def readiness(
 
     Raises UserError for switches that do not go together and where verl is missing.
     """
-    known, overrides = recipes.read(recipe, words, file)
+    known, overrides = recipes.read_recipe(recipe, words, file)
     try:
         import verl  # noqa: F401
     except ImportError:

@@ -65,7 +65,7 @@ _WORLDS = Worlds()
 class _World(World):
     """The calls are those that the training loop has read, and what is said beside them is not looked at."""
 
-    def read(self, answer: Answer) -> tuple[Step, ...]:
+    def read_calls(self, answer: Answer) -> tuple[Step, ...]:
         return tuple(
             Step(name=call["name"], arguments=json.loads(call["arguments"]), text="")
             for call in answer.tool_calls

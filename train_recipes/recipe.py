@@ -61,7 +61,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 SWITCHES = ("data", "alpha", "shaping", "hold_out", "noisy", "attempts")
 
 
-def read(name: Name, words: Sequence[str] = (), file: Path | None = None) -> tuple[Recipe, list[str]]:
+def read_recipe(name: Name, words: Sequence[str] = (), file: Path | None = None) -> tuple[Recipe, list[str]]:
     """A recipe and the words that are none of its switches. `file`: default is the one that ships.
 
     Raises UserError.

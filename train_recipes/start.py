@@ -66,7 +66,7 @@ def begin(
     seed: int,
 ) -> Run:
     """Reads the recipe and chooses its rows. Raises UserError."""
-    recipe, others = recipes.read(name, words, file)
+    recipe, others = recipes.read_recipe(name, words, file)
     if problem := recipes.gguf_problem(Path(model)):
         raise UserError(problem)
     chosen = training_rows.choose(dataset, recipe, limit, seed)

@@ -83,7 +83,7 @@ def pinned(profile: str, seed: object = 0) -> dict[str, int]:
 def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
     there, profile = folder.configs(), str(folder.report.get("profile"))
     pins = pinned(profile, folder.report.get("seed"))
-    said = {config_of(code): _of(dict, counts) for code, counts in folder.said("rows").items()}
+    said = {config_of(code): _of(dict, counts) for code, counts in folder.report_field("rows").items()}
     skips, tasks = skips_of(folder), scan.present.get(TASKS, set())
     found = []
     built = [type_code(kind) for kind in _of(list, folder.report.get("kinds")) if kind in FAULT_TYPES]

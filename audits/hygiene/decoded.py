@@ -100,7 +100,7 @@ def readings(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((text, *plain)))
 
 
-def found(patterns: Patterns, texts: Iterable[str]) -> Iterator[str]:
+def pattern_matches(patterns: Patterns, texts: Iterable[str]) -> Iterator[str]:
     """What the patterns find in the readings of one text; a thing that several of them hold counts once."""
     counted: dict[str, int] = {}
     for text in texts:

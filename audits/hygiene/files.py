@@ -14,7 +14,7 @@ from ..folder import Folder
 from ..own_tools import is_own
 from ..report import Check, Failure, check
 from .leaves import Leaf, leaves
-from .texts import Find, Flagged, Scope, Texts, credentials, in_short, said
+from .texts import Find, Flagged, Scope, Texts, credentials, finds_by_rule, in_short
 
 HOLDS_ROWS = frozenset(("messages", "prompt", "turns"))
 """A Parquet file with one of these columns holds rows, which have checks of their own."""
@@ -42,7 +42,7 @@ def audit(folder: Folder) -> list[Check]:
         for is_footer, found in ((True, _of_footer(path)), (False, _of_content(path))):
             looked_at[is_footer] += found is not None
             try:
-                if by_rule := said(_unreviewed(texts, name, found or ())):
+                if by_rule := finds_by_rule(_unreviewed(texts, name, found or ())):
                     short = in_short(
                         one.removeprefix(f"{name}: ") for some in by_rule.values() for one in some
                     )

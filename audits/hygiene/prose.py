@@ -7,7 +7,7 @@ such, about scores, and texts that pretend to be a system's. Upstream's own are 
 import re
 from collections.abc import Iterator
 
-from .decoded import Patterns, found, readings, views
+from .decoded import Patterns, pattern_matches, readings, views
 
 _NOT = r"(?:never|do not|don'?t|must not|should not|cannot|can'?t|refuse to|stop|avoid)"
 _TOOL = r"(?:tools?|functions?|apis?|endpoints?|calls?)"
@@ -122,14 +122,14 @@ PATTERNS = (*_ORDERS, *_MARKUP, *_REMARKS)
 
 def instructions(text: str) -> Iterator[str]:
     """Yields orders to the reader, also those that stand encoded in the text (see `readings`)."""
-    yield from found(_ORDERS, readings(text))
+    yield from pattern_matches(_ORDERS, readings(text))
 
 
 def markup(text: str) -> Iterator[str]:
     """Yields HTML, links and template commands (see `views` for the spellings that are tried)."""
-    yield from found(_MARKUP, views(text))
+    yield from pattern_matches(_MARKUP, views(text))
 
 
 def remarks(text: str) -> Iterator[str]:
     """Yields a generator's refusals and its remarks about the text, also encoded ones (see `readings`)."""
-    yield from found(_REMARKS, readings(text))
+    yield from pattern_matches(_REMARKS, readings(text))

@@ -55,7 +55,7 @@ def _training(folder: Folder) -> Iterator[tuple[str, str, Flagged, Find]]:
 
 
 def _live(folder: Folder) -> Iterator[tuple[str, str, Flagged, Find]]:
-    from ..live.read import entries
+    from ..live.entries import entries
     from ..live.texts import LiveTexts
 
     texts = LiveTexts()

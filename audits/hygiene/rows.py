@@ -18,7 +18,7 @@ from robustbench_tc.schema import Message, Sample, Tool, dumps, loads
 
 from ..checks import Verdict
 from ..invariants.allowed import added_tools, rewritten_texts
-from ..invariants.base import of
+from ..invariants.base import of_channels
 from ..invariants.texts import gold_values
 from . import language, leaks, lengths, schemas
 from .leaves import Leaf, leaves
@@ -31,9 +31,9 @@ from .texts import (
     Scope,
     Texts,
     finds as finds_in,
+    finds_by_rule,
     in_short,
     known,
-    said,
 )
 
 OF_A_ROW = {
@@ -58,7 +58,7 @@ _CALL_TAGS = re.compile(r"(?m)^</?tool_call>$")
 _JSON_COLUMNS = ("tools", "golden_answers", "changes")
 
 
-WRITES_TOOLS = of("siblings")
+WRITES_TOOLS = of_channels("siblings")
 """Types that bring new tools in."""
 
 
@@ -78,10 +78,10 @@ class RowTexts(Texts):
         """
         found = self.flagged(raw, row)
         if clean is None:
-            new = said(self.unreviewed(found))
+            new = finds_by_rule(self.unreviewed(found))
             credentials = "clean_credentials_reviewed"
         else:
-            new = said(self.brought_in(found, self._known(clean))) if found else {}
+            new = finds_by_rule(self.brought_in(found, self._known(clean))) if found else {}
             credentials = "no_new_credential"
         return {
             credentials: in_short(new.get(CREDENTIAL, ())),

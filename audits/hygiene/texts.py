@@ -165,7 +165,7 @@ def known(found: Iterable[Flagged], whole: str) -> Known:
     return Known(frozenset(flagged.text for flagged in texts), most, whole)
 
 
-def said(found: Iterable[tuple[Flagged, Find]]) -> dict[str, list[str]]:
+def finds_by_rule(found: Iterable[tuple[Flagged, Find]]) -> dict[str, list[str]]:
     """What to say about finds, by rule."""
     by_rule: dict[str, list[str]] = {}
     for flagged, find in found:

@@ -12,7 +12,7 @@ from robustbench_tc.schema import Json, loads
 from . import schemas
 from .leaves import Leaf, leaves
 from .rows import DIALOGUE_TAGS, OF_A_ROW
-from .texts import CREDENTIAL, RULES, Find, Flagged, Texts, finds, in_short, known, said
+from .texts import CREDENTIAL, RULES, Find, Flagged, Texts, finds, finds_by_rule, in_short, known
 
 PARAMETERS = "Parameters: "
 """Begins the line of a prompt that holds a tool's parameters as JSON."""
@@ -33,7 +33,7 @@ class TrainingTexts(Texts):
 
     def verdicts(self, turns: list[str], gold: str, changes: list[dict[str, Json]]) -> dict[str, str]:
         """The verdicts by column, `no_new_credential` among them."""
-        found = said(self.to_review(turns, gold, changes))
+        found = finds_by_rule(self.to_review(turns, gold, changes))
         long = [
             f"a line of {len(line)} characters"
             for text in turns

@@ -24,7 +24,7 @@ def static(kind: PerturbationType | None) -> bool:
     return kind is not None and kind.static
 
 
-def of(*channels: Channel) -> Of:
+def of_channels(*channels: Channel) -> Of:
     """For rows of the types of these channels."""
     return lambda kind: kind is not None and kind.channel in channels
 
@@ -61,8 +61,8 @@ def translated(kind: PerturbationType | None) -> bool:
     return kind is not None and kind.traits.get("values") == "translated"
 
 
-REWRITES = of("query", "descriptions")
-OFFERS = of("offers")
+REWRITES = of_channels("query", "descriptions")
+OFFERS = of_channels("offers")
 
 
 def codes_of(wanted: Of) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ from robustbench_tc.schema import Message, Sample
 from robustbench_tc.taxonomy import PerturbationType
 
 from ..checks import check
-from .base import accepted_names, of
+from .base import accepted_names, of_channels
 from .texts import gold_values_of
 
-CONTEXT = of("context")
+CONTEXT = of_channels("context")
 
 
 def lengthened(kind: PerturbationType | None) -> bool:

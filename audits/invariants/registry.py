@@ -7,7 +7,7 @@ from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Sample, Tool
 
 from ..checks import check
 from .allowed import added_tools
-from .base import first_answer_names, of
+from .base import first_answer_names, of_channels
 
 PER_TOOL = 2
 """New tools for each tool of the clean row, at most (`redundant`)."""
@@ -31,7 +31,7 @@ def tools_are_tools(row: Sample, clean: Sample) -> None:
         )
 
 
-@check("benchmark_rows", for_=of("namesake"))
+@check("benchmark_rows", for_=of_channels("namesake"))
 def one_distractor_per_gold_tool(row: Sample, clean: Sample) -> None:
     """Exactly one namesake per gold tool: fewer is not a perturbation, more is another one."""
     extra = added_tools(row, clean)
@@ -40,7 +40,7 @@ def one_distractor_per_gold_tool(row: Sample, clean: Sample) -> None:
     assert sorted(t.name for t in extra) == wanted, f"{len(extra)} new tools for {len(wanted)} gold tools"
 
 
-@check("benchmark_rows", for_=of("namesake"))
+@check("benchmark_rows", for_=of_channels("namesake"))
 def distractor_is_of_its_kind(row: Sample, clean: Sample) -> None:
     """Same-name types differ in the distractor's description and parameters alone: those must be right."""
     extra = added_tools(row, clean)
@@ -73,7 +73,7 @@ def _described(new: Tool, gold: Tool, described: str) -> None:
         assert other, "the distractor's description is not another tool's"
 
 
-@check("benchmark_rows", for_=of("namesake"))
+@check("benchmark_rows", for_=of_channels("namesake"))
 def distractor_refuses_the_gold_call(row: Sample, clean: Sample) -> None:
     """A golden call that also fits the distractor leaves nothing to choose: no form of one may fit it."""
     extra = added_tools(row, clean) or []
@@ -95,7 +95,7 @@ def _misfits(call: Call, tool: Tool) -> list[str]:
     return undeclared + [n for n in tool.required if n not in call.parameters]
 
 
-@check("benchmark_rows", for_=of("siblings"))
+@check("benchmark_rows", for_=of_channels("siblings"))
 def redundant_tools_are_new(row: Sample, clean: Sample) -> None:
     """Redundant tools surround the gold tool and never stand in for it: new names, at most two per tool."""
     extra = added_tools(row, clean)
@@ -110,7 +110,7 @@ def redundant_tools_are_new(row: Sample, clean: Sample) -> None:
     assert not any(not tool.description.strip() for tool in extra), "a new tool has no description"
 
 
-@check("benchmark_rows", for_=of("siblings"))
+@check("benchmark_rows", for_=of_channels("siblings"))
 def redundant_tools_have_their_registrys_style(row: Sample, clean: Sample) -> None:
     """A key or a type that a registry's own tools never have gives its new tools away without any reading."""
     ours = [tool for tool in clean.tools if tool.name not in CONTROL_TOOLS]
@@ -136,7 +136,7 @@ def _marks(tool: Tool) -> set[str]:
     return found
 
 
-@check("benchmark_rows", for_=of("siblings"))
+@check("benchmark_rows", for_=of_channels("siblings"))
 def redundant_tools_differ(row: Sample, clean: Sample) -> None:
     """A new tool that says what another says adds nothing: names and descriptions all differ."""
     extra = added_tools(row, clean) or []

@@ -11,7 +11,7 @@ from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample, dumps
 
 from ..checks import check
 from .allowed import rewritten_texts
-from .base import EQUAL_OFFERS, REWRITES, of, states_preference, translated
+from .base import EQUAL_OFFERS, REWRITES, of_channels, states_preference, translated
 
 _COST = re.compile(r"(?i)\b(?:cost|costs|cheap|cheaper|cheapest|price|budget|expensive|affordable)\b")
 _TIME = re.compile(r"(?i)\b(?:quick|quickly|quickest|fast|faster|fastest|soon|soonest|hurry|time|urgent)\b")
@@ -89,7 +89,7 @@ def _leaves(value: Json) -> Iterator[str]:
         yield value if isinstance(value, str) else dumps(value)
 
 
-@check("benchmark_rows", for_=lambda kind: of("query")(kind) or states_preference(kind))
+@check("benchmark_rows", for_=lambda kind: of_channels("query")(kind) or states_preference(kind))
 def only_one_user_turn_changes(row: Sample, clean: Sample) -> None:
     """In a dialogue one user turn alone is touched: calls, results and replies are history."""
     edits = [change for change in row.changes if change.path.startswith("/messages/")]

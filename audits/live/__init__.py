@@ -1,6 +1,6 @@
 """The gate of the live dataset: rows by themselves, in pairs, and replayed in their worlds.
 
-    read     rows as they lie in the files, each held against its clean row
+    entries  rows as they lie in the files, each held against its clean row
     met      which of gold's calls a fault stands before
     rows     what must hold of a row by itself
     registry what must hold of a row with more tools

@@ -9,8 +9,8 @@ from robustbench_tc.live_types import CASCADES, type_code
 from robustbench_tc.schema import AFTER_EFFECT, Fault, LiveRow, dumps
 
 from ..checks import DoesNotApply, check
+from .entries import Entry
 from .met import GoldCall, each_fault, gold_calls, met
-from .read import Entry
 from .rows import TELLING, with_policy
 
 OF_AN_EFFECT = (*AFTER_EFFECT, "silent_no_op", "stale_read", "duplicate_effect")

@@ -5,8 +5,8 @@ from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import LiveRow
 
 from ..checks import DoesNotApply, check
+from .entries import Entry
 from .met import gold_calls
-from .read import Entry
 from .rows import more_tools
 
 

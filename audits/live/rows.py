@@ -9,8 +9,8 @@ from robustbench_tc.schema import KINDS, TASKS, LiveRow, dumps
 from robustbench_tc.worlds.handle import Start
 
 from ..checks import DoesNotApply, check
+from .entries import Entry
 from .met import gold_calls
-from .read import Entry
 
 TELLING = re.compile(
     r"\b(?:live_\w+|first_write|used_read|last_write|robustbench\w*|perturb\w*|fault[ _]?inject\w*|"

@@ -18,7 +18,7 @@ from robustbench_tc.worlds.host import Worlds
 from ..checks import HOLDS, Suite, Verdict, given, rules, verdict
 from ..folder import Folder
 from . import faults, registry, replay, rows, texts  # noqa: F401 - all register checks
-from .read import Entry, entries
+from .entries import Entry, entries
 
 AT_ONCE = 16
 """Rows that are replayed at the same time."""
@@ -75,7 +75,7 @@ async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
     flags, look = rows.Flags(), texts.LiveTexts()
     functions = [rule for rule in rules("live_rows") if rule.holds]
     seed = folder.report.get("seed")
-    built_with = folder.said("worlds")
+    built_with = folder.report_field("worlds")
     known = {  # world → what is wrong with its file
         name: HOLDS
         if built_with.get(name) == marker.sha256(world.file)

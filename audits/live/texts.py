@@ -10,8 +10,8 @@ from robustbench_tc.schema import LiveRow
 from ..checks import Verdict, given
 from ..hygiene import lengths, schemas
 from ..hygiene.rows import OF_A_ROW
-from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, flagged, in_short, said
-from .read import Entry
+from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, finds_by_rule, flagged, in_short
+from .entries import Entry
 from .rows import of_a_task
 
 LIVE_HYGIENE = {
@@ -44,7 +44,7 @@ class LiveTexts(Texts):
         if row is None:
             return {}
         whole = of_a_task(entry)
-        found = said(self.to_review(row, whole=whole))
+        found = finds_by_rule(self.to_review(row, whole=whole))
         shown = {name: in_short(found.get(name, ())) for name in RULES}
         of_tools: dict[str, Verdict] = {"length": None, "tools_are_schemas": None}
         if whole:

@@ -57,7 +57,7 @@ def _derived(folder: Folder) -> dict[str, Any]:
         "data_sha256": folder.digest(),
         "seed": report.get("seed"),
         "profile": report.get("profile"),
-        "rows": {named(code): _total(counts) for code, counts in folder.said("rows").items()},
+        "rows": {named(code): _total(counts) for code, counts in folder.report_field("rows").items()},
         "sources": report.get("pins") or report.get("sources") or [],
         "generators": report.get("generators") or {},
         "gate": {

@@ -101,7 +101,7 @@ class Comparison:
 
     def _files(self) -> None:
         """Every Parquet file, and of every split whose bytes differ what is other."""
-        known = {*self._folder.said("files"), *self._theirs}
+        known = {*self._folder.report_field("files"), *self._theirs}
         mine = {
             path: self._folder.sha256(path) if path in known else ""
             for path, kind in self._folder.there.items()

@@ -136,7 +136,7 @@ def _errata(folder: Folder) -> tuple[errata_files.Erratum, ...]:
     if folder.there.get(errata_files.NAME) != "file":
         return ()
     try:
-        return errata_files.read(folder.path / errata_files.NAME)
+        return errata_files.read_errata(folder.path / errata_files.NAME)
     except UserError as error:
         folder.unreadable.append(Failure(errata_files.NAME, str(error).replace(f"{folder.path}/", "")))
         return ()

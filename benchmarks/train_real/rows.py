@@ -110,7 +110,7 @@ def questions(build: Path, own: Sequence[Registry], data: str) -> list[Question]
     """The train rows of a build under a recipe's `data`: clean, dr-full, or retry, as they go on after the
     row's error; rows whose error says that trying again will not help are left out there."""
     values = {name: texts for one in own for name, (_, texts) in one.values.items()}
-    rows = choose(str(build), recipe.read("grpo", [f"data={data}"])[0]).train
+    rows = choose(str(build), recipe.read_recipe("grpo", [f"data={data}"])[0]).train
     if data != "retry":
         return [question(row, values) for row in rows]
     faults = [row.extra_info["retry"] for row in rows]

@@ -68,7 +68,7 @@ def golds(sample: Sample) -> Iterator[Gold]:
     """Every golden value in the order of answers, calls and parameters."""
     source = sources.find(sample.source)  # training rows are of none
     scorer = source and source.scorer
-    reader = Reader(Reading.of(sample), scorer == "bfcl_v3")
+    reader = Reader(Reading.of_sample(sample), scorer == "bfcl_v3")
     for index, answer in enumerate(sample.golden_answers):
         for call in answer:
             tool = schemas.declared(sample, call.name, sample.gold_tool_index)

@@ -160,7 +160,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     reading: Reading
 
     @cached_property
-    def said(self) -> tuple[tuple[Moment, Place], ...]:
+    def written_dates(self) -> tuple[tuple[Moment, Place], ...]:
         """Every date as it is written; one that can be read two ways, both ways."""
         return tuple(
             (moment, Place(index, *match.span()))
@@ -175,7 +175,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         """The day that the dialogue states as its own."""
         for index, text in enumerate(self.reading.texts):
             for match in _TODAY.finditer(text):
-                for moment, place in self.said:
+                for moment, place in self.written_dates:
                     near = place.message == index and match.end() <= place.start <= match.end() + 3
                     if near and (day := date_of(moment)):
                         return day, place
@@ -234,7 +234,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     def _day(self, moment: Moment) -> Evidence:
         wanted = moment[:3]
         partial = None
-        for said, place in self.said:
+        for said, place in self.written_dates:
             if said[:3] == wanted:
                 return Evidence("date", place)
             if said[1:3] == wanted[1:] and said.year is None:
@@ -251,7 +251,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
 
     def _whole(self, moment: Moment) -> Evidence | None:
         """The first day of a month or year that is named without a day."""
-        for said, place in self.said:
+        for said, place in self.written_dates:
             whole_year = said.month is None and moment.month == 1
             if said.day is None and said.year == moment.year and (said.month == moment.month or whole_year):
                 return Evidence("first day of a named month or year", place)
@@ -260,11 +260,11 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     def _near(self, moment: Moment) -> Evidence:
         """Parts of the date from two mentions: the end of a month, a range within one, a year apart."""
         if moment.day and moment.day >= 28:
-            for said, place in self.said:
+            for said, place in self.written_dates:
                 if said.day is None and said.year == moment.year and said.month in (moment.month, None):
                     return Evidence("last day of a named month or year", place)
-        years = [place for said, place in self.said if said.year == moment.year]
-        months = [place for said, place in self.said if said.month == moment.month and said.month]
+        years = [place for said, place in self.written_dates if said.year == moment.year]
+        months = [place for said, place in self.written_dates if said.month == moment.month and said.month]
         if moment.day and months and (years or moment.year is None):
             for word in self.reading.words:
                 if re.fullmatch(r"[0-9]{1,2}", word.text) and int(word.text) == moment.day:
@@ -277,16 +277,16 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         """A day and month are said without the year: it may be said elsewhere."""
         if self.today is not None and year - self.today[0].year in (0, 1):
             return Evidence("year of the stated day", place)
-        if any(said.year == year and said.month for said, _ in self.said):
+        if any(said.year == year and said.month for said, _ in self.written_dates):
             return Evidence("year of the dialogue's other dates", place)
-        if any(said.year == year for said, _ in self.said):
+        if any(said.year == year for said, _ in self.written_dates):
             return Evidence("date, year said apart", place)
         return Evidence("the year is not said: it would have to be guessed")
 
     @cached_property
     def relative(self) -> tuple[tuple[date, str, Place], ...]:
         """The days that are named by their distance from the stated day, or from a day that is said."""
-        anchors = dict.fromkeys(day for said, _ in self.said if (day := date_of(said)))
+        anchors = dict.fromkeys(day for said, _ in self.written_dates if (day := date_of(said)))
         found = list(self._words_from(self.today[0])) if self.today else []
         for day in [*([self.today[0]] if self.today else []), *anchors][:4]:
             found += self._spans_from(day)
@@ -294,13 +294,15 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
 
     def month(self, number: Decimal) -> Place | None:
         """Where a date of this month stands."""
-        return next((place for said, place in self.said if said.month == number), None)
+        return next((place for said, place in self.written_dates if said.month == number), None)
 
     @cached_property
     def differences(self) -> tuple[tuple[Decimal, Place], ...]:
         """The days between two days, and hours, minutes, seconds between two times, and each hour, as numbers."""
         found: list[tuple[Decimal, Place]] = []
-        dated = [(said if said.year else said._replace(year=2024), place) for said, place in self.said]
+        dated = [
+            (said if said.year else said._replace(year=2024), place) for said, place in self.written_dates
+        ]
         days = [(day, place) for said, place in dated if (day := date_of(said))]
         for one, place in days[:8]:
             for other, _ in days[:8]:

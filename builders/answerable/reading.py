@@ -43,7 +43,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     """Passages of each message that are an earlier call or its result."""
 
     @classmethod
-    def of(cls, sample: Sample) -> "Reading":
+    def of_sample(cls, sample: Sample) -> "Reading":
         passages = [
             ((0, len(message.content)),)
             if message.role == "tool"

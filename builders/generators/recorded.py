@@ -39,7 +39,7 @@ from ..generations import (
     Judged,
     judgments,
     numbered,
-    read,
+    read_recorded,
     translations,
 )
 from ..perturb.abstention_recorded import Edit, ServedLine, apply_edits
@@ -218,7 +218,7 @@ def _written_book(path: Path, label: str) -> Book:
     Raises UserError where new tools are for no sample at all.
     """
     alone = not path.is_file() and (path.parent / TEXTS).is_file()
-    answers = [] if alone else list(read(path, Answer))
+    answers = [] if alone else list(read_recorded(path, Answer))
     judged = list(_served(path.parent, label))
     lost = (answer for answer in answers if writes_tools(answer.kind) and answer.clean_id is None)
     if not judged and (one := next(lost, None)):
@@ -267,7 +267,7 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, str, Served]]:
         return
     written = {
         (tool["name"], tool["description"])
-        for answer in read(folder / "generations.jsonl", Answer)
+        for answer in read_recorded(folder / "generations.jsonl", Answer)
         for tool in (answer.output if writes_tools(answer.kind) else ())
     }
     for number, line in numbered(path, ServedLine):
@@ -279,7 +279,7 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, str, Served]]:
 
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:
     alone = not path.is_file() and (path.parent / JUDGMENTS).is_file()
-    for one in (*(() if alone else read(path, Judged)), *judgments(path.parent)):
+    for one in (*(() if alone else read_recorded(path, Judged)), *judgments(path.parent)):
         yield judgment_address(one.request, one.output), Judgment(one.kind, one.score, one.reason, judge)
 
 

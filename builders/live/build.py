@@ -177,7 +177,7 @@ def prepared(
     Raises UserError."""
     kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     if clean is None:
-        clean = _unique(row for world in worlds for row in read(world, spec, progress))
+        clean = _unique(row for world in worlds for row in read_clean_rows(world, spec, progress))
     registries = {live_types.type_code(name): registered(clean, name, spec.seed) for name in types}
     if not probe:
         return Prepared(tuple(clean), {}, registries)
@@ -201,7 +201,9 @@ def rows_of(code: str, made: Prepared) -> Iterator[LiveRow]:
             yield faulted(row, code, one)
 
 
-def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: None) -> list[LiveRow]:
+def read_clean_rows(
+    world: WorldType, spec: LiveSpec, progress: Progress = lambda line: None
+) -> list[LiveRow]:
     """The clean rows of a world."""
     progress(f"reading the tasks of {world.name}")
 

@@ -19,8 +19,8 @@ from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import marker
 from robustbench_tc.own.book import Book, File
 from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.own.mcp_tools import Server, keep_tools, list_tools
-from robustbench_tc.own.read import read_cases
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Message, Sample, Tool, dumps, loads
 
 DONE = "Done."

@@ -53,7 +53,7 @@ BUNDLED = Path(__file__).parent / "bundled"
 """Sources root of the bundled starter samples."""
 
 
-def read(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
+def read_pool(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
     """The clean rows of a profile from the sources under `root`, laid out as in `pins.json`.
 
     `checked`: without the rows whose golden answer fails its scorer (`self_check`). Issues cover every record
@@ -103,7 +103,7 @@ def read(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
 
 
 def needed_files(profile: Profile) -> tuple[str, ...]:
-    """The files that `read` opens for a profile, as in `pins.json`; none for `bundled`, which ships."""
+    """The files that `read_pool` opens for a profile, as in `pins.json`; none for `bundled`, which ships."""
     if profile == "bundled":
         return ()
     found: list[str] = []

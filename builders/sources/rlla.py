@@ -121,7 +121,7 @@ def provenance(path: Path) -> dict[str, Json]:
     }
 
 
-def read(files: RllaFiles) -> Iterator[RllaRow | Dropped]:
+def read_rows(files: RllaFiles) -> Iterator[RllaRow | Dropped]:
     """Every row of `raw`, parsed."""
     return (row(*texts) for texts in raw(files))
 

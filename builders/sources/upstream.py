@@ -77,7 +77,7 @@ class Pins(msgspec.Struct, frozen=True):
     sources: dict[str, Repository]
     files: tuple[Pin, ...]
 
-    def of(self, source: str) -> tuple[Pin, ...]:
+    def files_of(self, source: str) -> tuple[Pin, ...]:
         """The files of one source. Raises UserError with near misses."""
         if source not in self.sources:
             raise unknown("source", source, self.sources)
@@ -91,8 +91,8 @@ class Pins(msgspec.Struct, frozen=True):
                 "repository": origin.repository,
                 "commit": origin.commit,
                 "licence": origin.licence,
-                "files": len(self.of(name)),
-                "bytes": sum(pin.bytes for pin in self.of(name)),
+                "files": len(self.files_of(name)),
+                "bytes": sum(pin.bytes for pin in self.files_of(name)),
             }
             for name, origin in self.sources.items()
             if name != but
@@ -243,7 +243,7 @@ def _refuse_changed(path: Path, discard_changes: bool) -> None:
 def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:
     if only is None:
         return known.files
-    return tuple(pin for source in only for pin in known.of(source))
+    return tuple(pin for source in only for pin in known.files_of(source))
 
 
 def _download(at: Address, pin: Pin, progress: Tell, backoff_s: float) -> bytes:

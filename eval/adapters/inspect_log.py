@@ -140,7 +140,7 @@ class _Header(msgspec.Struct):
 
 
 @contextmanager
-def read(path: Path, keys: Keys) -> Iterator[Log]:
+def open_log(path: Path, keys: Keys) -> Iterator[Log]:
     """A log. Raises UserError with one line for whatever is wrong."""
     with Zip(path) as log:
         yield _log(log, path)

@@ -51,7 +51,7 @@ class _Sample(msgspec.Struct):
 
 
 @contextmanager
-def read(path: Path, keys: Keys) -> Iterator[Log]:
+def open_log(path: Path, keys: Keys) -> Iterator[Log]:
     """One evaluation. Raises UserError with one line for whatever is wrong."""
     if path.stat().st_size > RESULTS:
         raise UserError(f"{path} has more than {RESULTS:,} bytes, which is as much as is read")

@@ -25,8 +25,8 @@ from . import inspect_log, lm_eval_log
 from .foreign import Keys, Log, Scored, keys_of, text
 
 READERS: dict[str, Callable[[Path, Keys], AbstractContextManager[Log]]] = {
-    ".eval": inspect_log.read,
-    ".json": lm_eval_log.read,
+    ".eval": inspect_log.open_log,
+    ".json": lm_eval_log.open_log,
 }
 """By the end of a file's name."""
 
@@ -39,9 +39,9 @@ class Opened(msgspec.Struct, frozen=True):
     folder: str
     notes: tuple[str, ...] = ()
 
-    def read(self) -> Run:
+    def read_run(self) -> Run:
         """The run, under the name that was given."""
-        return msgspec.structs.replace(runs.read(self.folder), path=self.name)
+        return msgspec.structs.replace(runs.read_run(self.folder), path=self.name)
 
 
 @contextmanager

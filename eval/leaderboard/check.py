@@ -139,7 +139,9 @@ def undo(place: Hub, pull: Pull, why: str, main: str) -> tuple[str, list[str]]:
     before, after, now = map(place.files, (earlier, merged, main))
     changed = [path for path, file in before.items() if after.get(path) != file]
     if not any(text.startswith(UNDONE) for text in pull.comments):
-        restored = {path: place.read(path, earlier) for path in changed if now.get(path) == after.get(path)}
+        restored = {
+            path: place.read_file(path, earlier) for path in changed if now.get(path) == after.get(path)
+        }
         if restored:
             main = place.commit(restored, f"Put back what pull request {pull.number} changed", head=main)
         listed = f"{', '.join(changed[:5]) or 'nothing'} ({len(changed):,} files)"
@@ -314,7 +316,7 @@ class Checker:
         new = {
             path: data
             for path, data in files.items()
-            if path not in listed or not repository.same(Digest.of(data), listed[path])
+            if path not in listed or not repository.same(Digest.of_bytes(data), listed[path])
         }
         if new:
             place.commit(new, f"Entries: {len(report.new)} new", head=main)

@@ -256,7 +256,7 @@ def digests(folder: Path) -> dict[str, Digest]:
             "format",
             f"a run is {RECORD}, {PREDICTIONS} or {EPISODES}, and {SUBMISSION}; here lie {listed}",
         )
-    return {name: Digest.of(checks.regular(folder / name, BYTES[name])) for name in there}
+    return {name: Digest.of_bytes(checks.regular(folder / name, BYTES[name])) for name in there}
 
 
 def run_id(folder: Path, day: str) -> str:
@@ -310,7 +310,7 @@ def score(
     verdicts.score_file(run, data)
     columns = parquet.read_rows([run.scores_path], list(Verdict.__struct_fields__))
     judged = [schema.record(row, Verdict) for row in columns]
-    of_scored = runs.read(folder)
+    of_scored = runs.read_run(folder)
     [outcomes] = runs.align([of_scored])
     # No row is missing; own tools have not every type, and then those that are there count.
     found = summary.summarise(outcomes, allow_missing=True)
@@ -370,7 +370,7 @@ def verdicts_of(answers: Sequence[Prediction], judged: Sequence[Verdict]) -> Ver
 def _figures(found: summary.Summary, **rest: Json) -> Figures:
     core = [code for code in taxonomy.codes() if code in found.lines]
     return Figures(
-        counts={name: found.lines[name].of for name in (*values.HEADS, *core)},
+        counts={name: found.lines[name].tally for name in (*values.HEADS, *core)},
         metrics=found.values,
         types={code: found.types[code] for code in core},
         **rest,

@@ -25,7 +25,7 @@ from robustbench_tc.eval import defend, predictions, wire
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.live.inputs import LiveData
-from robustbench_tc.eval.read_reply import read as read_reply
+from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import FORMAT, RunRecord
 from robustbench_tc.schema import Episode, Prediction, Sample, arrow_schema, dataset_label
 

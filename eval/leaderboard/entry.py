@@ -74,7 +74,7 @@ class Digest(msgspec.Struct, frozen=True):
     """Its id as a git blob: what the Hub lists of a file that is not in LFS."""
 
     @classmethod
-    def of(cls, data: bytes) -> "Digest":
+    def of_bytes(cls, data: bytes) -> "Digest":
         """That of a file's bytes."""
         git = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
         return cls(len(data), hashlib.sha256(data).hexdigest(), git)

@@ -116,7 +116,7 @@ def entries(
         raise UserError(f"--date: {error}: give one like 2026-11-27") from None
     if source.url is None and (source.name or source.user):
         raise UserError("--source-name and --source-user say whose --source-url it is: give one")
-    scored = runs.read(run)
+    scored = runs.read_run(run)
     [outcomes] = runs.align([scored])
     made = summary.summarise(outcomes, allow_missing=True)
     asked = set(zip(scored.rows["id"].tolist(), scored.rows["sample_hash"].tolist(), strict=True))
@@ -169,7 +169,9 @@ def _propose(there: Hub, data: bytes) -> str:
     there.check_token()
     title = "Results on RobustBench-TC"
     for number, other in there.pulls(there.account).items():
-        if (other.status, other.title) == ("open", title) and there.read(NAME, f"refs/pr/{number}") == data:
+        if (other.status, other.title) == ("open", title) and there.read_file(
+            NAME, f"refs/pr/{number}"
+        ) == data:
             return str(other.url)
     text = "Accuracies of a run of this model, as `rbtc export hub` wrote them."
     return there.propose({NAME: data}, title, text)[1]

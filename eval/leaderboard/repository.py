@@ -78,7 +78,7 @@ class Folder:
             if path.is_file() and not path.is_symlink() and not is_ours(path.name)
         }
 
-    def read(self, path: str, revision: str | None = None) -> bytes:
+    def read_file(self, path: str, revision: str | None = None) -> bytes:
         try:
             return (self.folder / path).read_bytes()
         except FileNotFoundError:
@@ -253,7 +253,7 @@ def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
 
 def read_status(place: Place, revision: str | None = None, dataset: str | None = None) -> Status:
     """The maintainers' word, with another dataset where one is named. Raises UserError."""
-    found = parse_status(place.read(STATUS, revision), f"{place.repo}/{STATUS}")
+    found = parse_status(place.read_file(STATUS, revision), f"{place.repo}/{STATUS}")
     return msgspec.structs.replace(found, dataset=dataset or found.dataset)
 
 
@@ -262,7 +262,7 @@ def stored(place: Place, listed: Files, revision: str | None = None) -> list[Ent
     if ALL not in listed:
         return []
     try:
-        table = pq.read_table(io.BytesIO(place.read(ALL, revision)), schema=_SCHEMA)
+        table = pq.read_table(io.BytesIO(place.read_file(ALL, revision)), schema=_SCHEMA)
         return [decode(data or b"") for data in table["entry"].to_pylist()]
     except (pa.ArrowException, ValueError) as error:
         why = str(error).splitlines()[0]
@@ -350,5 +350,5 @@ def fetch(place: Place, run: str, files: Files, into: Path, revision: str | None
     folder = into / run_path(run)
     folder.mkdir(parents=True)
     for name in sorted(files.keys() - {ENTRY}):
-        (folder / name).write_bytes(place.read(f"{run_path(run)}/{name}", revision))
+        (folder / name).write_bytes(place.read_file(f"{run_path(run)}/{name}", revision))
     return folder

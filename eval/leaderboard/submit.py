@@ -72,7 +72,7 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
         for path, name in (("README.md", "results.md.j2"), (STATUS, "status.yaml.j2"))
     }
     files |= repository.write_entries(())
-    left = {path: there.read(path) for path in there.files()} if there.folder is not None else {}
+    left = {path: there.read_file(path) for path in there.files()} if there.folder is not None else {}
     if there.folder is not None and not (left and left.items() <= files.items()):
         check_new(there.folder)  # but what a killed `init` has left is its own
     there.commit(files, "A results repository", head=head)

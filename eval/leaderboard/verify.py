@@ -86,7 +86,7 @@ def verify(
         day=f"{datetime.now(UTC):%Y-%m-%d}",
         reason=reason,
     )
-    there.commit({STATUS: with_tier(there.read(STATUS), status, run, vouched)}, f"{vouched.tier}: {run}")
+    there.commit({STATUS: with_tier(there.read_file(STATUS), status, run, vouched)}, f"{vouched.tier}: {run}")
     return vouched
 
 
@@ -217,7 +217,7 @@ def _endpoint(
 
     most = len(rows.rows) * settings.repeat
     submitted = right(checks.read_rows(folder / checker.PREDICTIONS, Prediction, most), rows)
-    again = right(predictions.read(run.folder.answers_path), fresh)
+    again = right(predictions.read_predictions(run.folder.answers_path), fresh)
     asked = [rows.by_id[one] for one in ids]
     before, now, change = reasked(
         [(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat

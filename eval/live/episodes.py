@@ -27,7 +27,7 @@ from .world_env import World
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
-def kept(journal: Journal, row: LiveRow, settings: Settings, repeat: int) -> Episode | None:
+def finished_episode(journal: Journal, row: LiveRow, settings: Settings, repeat: int) -> Episode | None:
     """An episode as far as the journal has it to its end; None where it is not finished. No world runs."""
     world = World(row, settings)
     return world.episode(repeat) if replay(journal, Dialogue(world, settings, repeat)) else None
@@ -52,7 +52,7 @@ def leave(folder: RunFolder, found: Iterable[Episode]) -> None:
     folder.save()
 
 
-def read(folder: Path) -> list[Episode]:
+def read_episodes(folder: Path) -> list[Episode]:
     """The episodes of a run folder that ended. Raises UserError where there are none yet, or the file is
     damaged."""
     return read_rows(folder / EPISODES, Episode, "`rbtc eval` goes on in it")
@@ -70,7 +70,7 @@ def read_rows(path: Path, kind: type[Row], hint: str) -> list[Row]:
 
 def check_all(folder: RunFolder, rows: Mapping[str, LiveRow]) -> None:
     """`check` of every episode of a run, each there once and none left out."""
-    episodes = read(folder.path)
+    episodes = read_episodes(folder.path)
     if len({(one.id, one.repeat) for one in episodes}) != len(episodes):
         raise UserError(f"{folder.path / EPISODES}: an episode occurs twice")
     expected = folder.record.totals.get("episodes")
@@ -101,7 +101,7 @@ def check(folder: RunFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Epi
     with folder.journal() as journal:
         for one in found:
             try:
-                played = kept(journal, rows[one.id], settings, one.repeat)
+                played = finished_episode(journal, rows[one.id], settings, one.repeat)
             except (ValueError, AssertionError) as error:
                 raise UserError(f"{path} is damaged at {one.id}: {str(error)[:200]}") from None
             if played is None:

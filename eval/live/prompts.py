@@ -57,16 +57,16 @@ def version() -> str:
 def opening(tools: Sequence[Tool], messages: Sequence[Message], mode: str) -> Messages:
     """The messages before the first reply."""
     if mode == "fc":
-        return said(messages, (), mode)
+        return user_messages(messages, (), mode)
     own = [one.content for one in messages if one.role == "system"]
     rest = [one for one in messages if one.role != "system"]
     return [
         {"role": "system", "content": "\n\n".join([SYSTEM + _listed(tools), *own])},
-        *said(rest, (), mode),
+        *user_messages(rest, (), mode),
     ]
 
 
-def said(messages: Sequence[Message], added: Sequence[Tool], mode: str) -> Messages:
+def user_messages(messages: Sequence[Message], added: Sequence[Tool], mode: str) -> Messages:
     """The user's messages of a turn; in prompt mode they begin with the tools that it adds."""
     found = [{"role": one.role, "content": one.content} for one in messages or QUIET]
     if added and mode == "prompt":

@@ -29,7 +29,7 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from ..record import SCORES
-from .episodes import read as read_episodes, read_rows
+from .episodes import read_episodes, read_rows
 from .ledger import Ledger, by_fault, harm, ledgers, total, touched
 from .replay import Replay, replay_each
 from .success import (

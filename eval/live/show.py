@@ -202,7 +202,7 @@ def show_episode(
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
     folder = open_run(Path(run))
     data = live_data_of(folder, dataset)
-    here = {one.id: one for one in episodes.read(folder.path) if one.repeat == repeat}
+    here = {one.id: one for one in episodes.read_episodes(folder.path) if one.repeat == repeat}
     if not here:
         raise UserError(f"{run} has no episode of repeat {repeat}: they are counted from 0")
     played = here[one_of(episode, here, run)]

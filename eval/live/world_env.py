@@ -24,7 +24,7 @@ from robustbench_tc.schema import (
 from ..defend.again import is_strict, strict
 from ..defend.chain import Request, Said, Scene
 from ..defend.shield import FORBIDDEN, forbids
-from ..read_reply import read
+from ..read_reply import read_reply
 from ..record import Answer, Settings
 from ..wire import Ask, WireNames, function
 from . import defended, prompts
@@ -116,7 +116,7 @@ class World:
             self.noticed,
         )
 
-    def read(self, answer: Answer) -> tuple[Step, ...]:
+    def read_calls(self, answer: Answer) -> tuple[Step, ...]:
         """The calls that an answer asks for; none of them ends the turn."""
         found = self._read(answer, self.shown_tools)
         targets = [self.registry.at(self.turn).target(one.name) for one in found]
@@ -134,7 +134,7 @@ class World:
 
     def _read(self, answer: Answer, tools: Sequence[Tool]) -> tuple[Step, ...]:
         """The calls of an answer by the names that it uses."""
-        parsed = read(
+        parsed = read_reply(
             answer.text,
             answer.tool_calls,
             source=prompts.READ_AS,
@@ -160,7 +160,7 @@ class World:
         name, arguments = str(entry.get("name") or ""), entry.get("arguments")
         if isinstance(arguments, str) and len(arguments) > MAX_ARGUMENTS:
             return refused(name, None, TOO_LONG)
-        parsed = read(
+        parsed = read_reply(
             None,
             [entry],
             source=prompts.READ_AS,
@@ -205,7 +205,7 @@ class World:
             return None
         self._replied = answer, len(asked)
         """The reply whose calls wait for a world, and the requests that it took."""
-        if wanted := self.read(answer):
+        if wanted := self.read_calls(answer):
             retry = any(one.code == "retry" for one in self.chain)
             seen = Seen(self.row.tools, self.offered, self.history) if retry else None
             return carried_out(wanted, seen)
@@ -274,7 +274,7 @@ class World:
             self.ended = "done"
             return
         said = self.row.turns[self.turn].messages
-        self._messages += prompts.said(said, self.registry.added(self.turn), self.mode)
+        self._messages += prompts.user_messages(said, self.registry.added(self.turn), self.mode)
 
 
 def _cut(text: str | None) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .around import NEAR, Group, Lead, Tail, groups_of, lead_of, sentences_of, tail_of
 from .cues import Compiled, cues_for
-from .found import Found
+from .findings import Found
 
 _MAX_GROUPS = 16
 """So many passages of calls are looked at in one reply; what comes after them is not made."""
@@ -53,7 +53,9 @@ _QUESTIONS = ("?", "？", "؟")
 _SENTENCES = 3
 
 
-def made(text: str, found: Sequence[Found], marked: Sequence[Found]) -> tuple[list[Found], list[Found]]:
+def made_and_quoted(
+    text: str, found: Sequence[Found], marked: Sequence[Found]
+) -> tuple[list[Found], list[Found]]:
     """The bare calls that the reply makes, and those that it only speaks of. `marked` calls stand beside them."""
     groups = groups_of(text, found)
     spans = sorted([*((one.start, one.end) for one in groups), *((one.start, one.end) for one in marked)])

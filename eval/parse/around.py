@@ -6,7 +6,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from .context import end_of
-from .found import Found
+from .findings import Found
 
 NEAR = 600
 """Characters in front of a call, and behind it, that can govern it."""

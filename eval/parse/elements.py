@@ -7,7 +7,7 @@ from typing import NamedTuple
 from robustbench_tc.schema import Call, Json
 
 from .context import ParseContext, bare_name
-from .found import Finding, Found
+from .findings import Finding, Found
 from .json_values import arguments_at, object_at, value_at
 from .typed import element_text, typed, types_of, unescaped
 

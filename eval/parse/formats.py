@@ -11,7 +11,7 @@ from robustbench_tc import sources
 
 from . import labelled, plain, python_calls, python_lines, react
 from .context import ParseContext
-from .found import Found
+from .findings import Found
 from .json_text import json_anywhere
 
 Values = Literal["JSON", "Python", "schema", "text", "own"]

@@ -9,7 +9,7 @@ import msgspec
 from robustbench_tc.schema import Call, Json
 
 from .context import ParseContext, bare_name, end_of, unfenced
-from .found import Finding
+from .findings import Finding
 from .json_values import MAX_RAW, arguments_at, decode, decode_object, value_at
 from .names import declines, is_no_name
 from .stored import clean, clean_text

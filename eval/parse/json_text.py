@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from robustbench_tc.schema import Json
 
 from .context import ParseContext, unfenced
-from .found import Finding, Found
+from .findings import Finding, Found
 from .json_calls import broken_call_at, calls_of
 from .json_values import decode, object_at
 

@@ -51,7 +51,7 @@ def decode_value(text: str, context: ParseContext) -> Json:
             return python_values.value(node)
         except python_values.Refused:
             return None
-    found = lenient.read(text, 0, context)
+    found = lenient.read_container(text, 0, context)
     return None if found is None or text[found[1] :].strip() else found[0]
 
 
@@ -64,9 +64,9 @@ def value_at(text: str, start: int, context: ParseContext, *, stop: str = "<") -
     found = decode_value(text[start:end], context) if end is not None else None
     if found is not None and end is not None:
         return found, end
-    read = lenient.read(text, start, context)
+    read = lenient.read_container(text, start, context)
     if read is None and end is None and (last := text.find(stop, start)) > 0:
-        read = lenient.read(text[:last], start, context)
+        read = lenient.read_container(text[:last], start, context)
     return read
 
 

@@ -6,7 +6,7 @@ import re
 from robustbench_tc.schema import Call, Json
 
 from .context import ParseContext, bare_name
-from .found import Finding, Found
+from .findings import Finding, Found
 from .json_values import object_at
 from .python_calls import single
 from .typed import typed, types_of

@@ -62,7 +62,7 @@ def value(text: str, start: int, context: ParseContext) -> tuple[Json, int] | No
         return None
 
 
-def read(text: str, start: int, context: ParseContext) -> tuple[Json, int] | None:
+def read_container(text: str, start: int, context: ParseContext) -> tuple[Json, int] | None:
     """The value of the object or list that opens at `start`, and the position behind it; else None.
 
     The last closing bracket may be missing where the text ends there and was not cut.

@@ -10,7 +10,7 @@ from robustbench_tc.schema import Call
 from .blocks import read_block
 from .context import TOOL_NAME, ParseContext, end_of
 from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body, read_children
-from .found import Finding, Found
+from .findings import Finding, Found
 from .json_calls import without_schema
 from .names import is_no_name
 from .payload import read_payload

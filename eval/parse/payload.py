@@ -7,7 +7,7 @@ from robustbench_tc.schema import Call
 
 from . import loose_python
 from .context import TOOL_NAME, ParseContext, end_of
-from .found import Finding
+from .findings import Finding
 from .gemma import braces_at
 from .json_calls import broken_call_at, call_of, calls_of
 from .json_values import arguments_at, object_at, value_at

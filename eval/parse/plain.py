@@ -6,7 +6,7 @@ from urllib.parse import unquote
 from robustbench_tc.schema import Call, Json
 
 from .context import ParseContext, bare_name
-from .found import Finding, Found
+from .findings import Finding, Found
 from .json_values import object_at
 from .payload import named_at
 

@@ -12,7 +12,7 @@ from robustbench_tc.schema import Call, Json
 
 from . import loose_python, python_literals
 from .context import NAME, STRING, TOOL_NAME, ParseContext, bare_name, end_of, unfenced
-from .found import Finding, Found
+from .findings import Finding, Found
 from .json_calls import NAME_KEYS, PARAMETER_KEYS
 from .json_values import decode_value
 from .python_values import Refused, dotted, keywords, tree, value

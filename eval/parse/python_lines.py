@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from . import loose_python
 from .context import STRING, TOOL_NAME, ParseContext, end_of
-from .found import Finding, Found
+from .findings import Finding, Found
 from .python_calls import is_in_value, is_signature, single, without_annotations
 
 _CALL = re.compile(rf"(?<![\w.-])({TOOL_NAME})[ \t]{{0,2}}\(")

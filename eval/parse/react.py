@@ -7,7 +7,7 @@ from typing import NamedTuple
 from robustbench_tc.schema import Call, Json
 
 from .context import TOOL_NAME, ParseContext, bare_name, end_of
-from .found import Finding, Found
+from .findings import Finding, Found
 from .json_calls import arguments_of
 from .json_values import MAX_RAW, decode_object, object_at
 from .names import is_no_name

@@ -9,8 +9,8 @@ from robustbench_tc.schema import Call, Json, Tool
 
 from . import acts, harmony, turns
 from .context import MAX_CHARS, ParseContext
+from .findings import Finding, Found
 from .formats import BARE, LABELLED, MARKED, order_of
-from .found import Finding, Found
 from .json_calls import native, raw_texts
 from .marked import admitted, outermost, read_marked, without_namespaces
 from .react import react
@@ -138,7 +138,7 @@ def _calls(answer: str, order: tuple[str, ...], context: ParseContext) -> tuple[
             continue
         tried.append(step)
         here = _apart(admitted(reader(bare, context), context), spoken)
-        made, quoted = acts.made(bare, here, marked)
+        made, quoted = acts.made_and_quoted(bare, here, marked)
         spoken += quoted
         if spoken:
             context.flag("quoted_call")

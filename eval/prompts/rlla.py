@@ -118,7 +118,7 @@ def _value(text: str) -> Json:
         return text
 
 
-def read(dataset: str) -> RllaPrompts:
+def read_prompts(dataset: str) -> RllaPrompts:
     """ToolRL's words, from the rows of a folder or of `org/name[@revision]` on the Hub.
 
     Raises UserError for rows of another form, and where they do not agree.

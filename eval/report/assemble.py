@@ -49,7 +49,7 @@ def report(
         check_dir(out, kind="report", force=True, discard_changes=discard_changes)
     progress(f"reading {len(runs)} runs")
     with opened(runs, log_keys) as found:
-        read = [one.read() for one in found]
+        read = [one.read_run() for one in found]
         live = any(one.live for one in read)
         marts, expected = ({}, None) if live else _asked(found, subset, allow_missing, dataset)
         progress("counting")

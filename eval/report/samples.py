@@ -29,7 +29,7 @@ from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Call, Episode, Json, Sample, Verdict, dumps
 
-from ..live.episodes import check_all, read as read_episodes
+from ..live.episodes import check_all, read_episodes
 from ..live.score import LiveScore
 from ..live.show import Shown, replay, short
 from ..record import open_run
@@ -140,7 +140,7 @@ def embed(runs: Sequence[Run], labels: Sequence[str], dataset: str | Path | None
         return Embedded(notes=(why,))
     notes = [why] if why else []
     every, kept = len(rows), _spread(rows, MOST_ROWS)
-    judged = {label: failures.read(Path(run.path)) for run, label in zip(runs, labels, strict=True)}
+    judged = {label: failures.read_judged(Path(run.path)) for run, label in zip(runs, labels, strict=True)}
     while True:
         for clip in CLIPS:
             text = packed(_data(kept, judged, clip))
@@ -281,7 +281,7 @@ def _answer(one: Judged, place: int, row: Sample, clip: int) -> tuple[Any, ...]:
         said.repeat,
         int(verdict.correct) if one.verdict else -1,
         verdict.error_mode or "",
-        failures.said(verdict, row),
+        failures.reason_text(verdict, row),
         said.status,
         list(verdict.flags),
         said.finish_reason or "",

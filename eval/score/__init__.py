@@ -9,7 +9,7 @@ import msgspec
 from robustbench_tc import sources
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import Parsed
-from robustbench_tc.eval.read_reply import read as read_reply
+from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.schema import (
     CONTROL_TOOLS,
     GOLD_NOT_STATED,
@@ -131,7 +131,7 @@ def score(
     return scorer(calls, category, with_calls, tools)
 
 
-def read(prediction: Prediction, row: Sample) -> Parsed:
+def parse_prediction(prediction: Prediction, row: Sample) -> Parsed:
     """What the reader finds in a prediction for `row`."""
     return read_reply(
         prediction.raw_output,
@@ -175,7 +175,7 @@ def _judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
             stage="format",
             stage_detail="refused",
         )
-    parsed = read(prediction, row)
+    parsed = parse_prediction(prediction, row)
     if prediction.injected and answered_with_success(row):
         return _judge_both(prediction, row, clean, parsed)
     tools = scoring_tools(row, clean)

@@ -173,7 +173,7 @@ def compare(
     progress("reading the runs")
     given_runs = named[:1] if beside else named
     with opened([one for one in given_runs if isinstance(one, str)], log_keys) as found:
-        read = iter([one.read() for one in found])
+        read = iter([one.read_run() for one in found])
         notes = tuple(note for one in found for note in one.notes)
     runs = [one if isinstance(one, Run) else next(read) for one in given_runs]
     if beside:
@@ -315,12 +315,12 @@ def beside_paper(run: Run, model: str, *, subset: Subset = "all") -> tuple[Paper
     return tuple(
         PaperLine(
             name,
-            apart_from(shares(*outcomes.columns(codes_of(name))), of_counts(*right.of), left.n + right.n),
+            apart_from(shares(*outcomes.columns(codes_of(name))), of_counts(*right.tally), left.n + right.n),
             left.accuracy,
             left.n,
             right.accuracy,
             right.n,
-            fisher_p(left.of, right.of) if codes_of(name) == (name,) else None,
+            fisher_p(left.tally, right.tally) if codes_of(name) == (name,) else None,
         )
         for name, left, right in both
         if left.accuracy is not None and right.accuracy is not None

@@ -23,7 +23,7 @@ from robustbench_tc.shown import Line, Part, Table
 from ..live.score import LiveScore, read_scores
 from ..live.show import outcome
 from ..parse import READER_VERSION
-from ..score import read as read_again
+from ..score import parse_prediction
 from .breakdown import READ_WITH_CARE
 from .runs import is_live, scores_of
 
@@ -47,7 +47,7 @@ REASONS = {
 """Reason codes of the scorers as sentences."""
 
 
-def said(verdict: Verdict, row: Sample | None = None) -> str:
+def reason_text(verdict: Verdict, row: Sample | None = None) -> str:
     """Why it is wrong. `row`: what was asked, of which own tools' arguments say what they wanted."""
     reason = REASONS.get(verdict.reason or "", verdict.reason or "")
     lacks = row and unmet(verdict, row)
@@ -72,10 +72,10 @@ class Judged(msgspec.Struct, frozen=True):
             return f"no verdict: no answer was had ({self.prediction.error or 'unknown error'})"
         if self.verdict.correct:
             return "correct"
-        return f"{said(self.verdict) or 'wrong'} ({self.verdict.error_mode})"
+        return f"{reason_text(self.verdict) or 'wrong'} ({self.verdict.error_mode})"
 
 
-def read(run: Path) -> list[Judged]:
+def read_judged(run: Path) -> list[Judged]:
     """Every prediction of a scored run. Raises UserError."""
     out = []
     for row in parquet.read_rows([scores_of(run)]):
@@ -147,7 +147,7 @@ def _beside_gold(of_run: Asked, row: Judged) -> tuple[str, ...]:
     gold = "" if sample is None else " or ".join(map(calls_of, sample.golden_answers))
     answer = calls_of(verdict.calls) if verdict.calls else reply_of(one)
     mode = verdict.error_mode or "right"
-    return one.id, mode, beginning(gold, 160), beginning(answer, 160), said(verdict, sample)
+    return one.id, mode, beginning(gold, 160), beginning(answer, 160), reason_text(verdict, sample)
 
 
 def wrong_episodes(run: Path, type_code: str | None, worlds: Sequence[str], limit: int) -> Listing:
@@ -197,7 +197,7 @@ def failures(
         if error_mode or flag:
             raise UserError(f"{run} is a live run: its episodes have no error modes and no flags")
         return wrong_episodes(run, type_code, sources, limit)
-    rows = read(run)
+    rows = read_judged(run)
     flags = {*READ_WITH_CARE, *(f for row in rows if row.verdict for f in row.verdict.flags)}
     _known("flag", filter(None, [flag]), flags)
     if type_code is not None:
@@ -235,7 +235,7 @@ def find(run: Path, wanted: str) -> list[Judged]:
 
     Raises UserError where nothing or several samples fit.
     """
-    rows = read(run)
+    rows = read_judged(run)
     clean_id, code = split(wanted)
     clean_id = one_of(clean_id, (row.prediction.clean_id for row in rows), run)
     rows = [row for row in rows if row.prediction.clean_id == clean_id]
@@ -342,7 +342,7 @@ def fields(row: Judged, sample: Sample | None) -> Iterator[tuple[str, str]]:
     if one.finish_reason == "length":
         yield "note", "the reply was cut at the token limit"
     if sample is not None and one.status == "ok":
-        parsed = read_again(one, sample)
+        parsed = parse_prediction(one, sample)
         parts = ", ".join(f"{part.kind} [{part.start}:{part.end}]" for part in parsed.segments)
         yield f"read by reader {READER_VERSION}", f"{parts}; tried: {', '.join(parsed.tried) or 'nothing'}"
     if verdict is not None:

@@ -98,7 +98,7 @@ def scores_of(folder: Path) -> Path:
     return scores
 
 
-def read(folder: str | Path) -> Run:
+def read_run(folder: str | Path) -> Run:
     """A run folder's verdicts. Raises UserError for what is missing, damaged, doubled or mixed."""
     import pyarrow as pa
 

@@ -29,7 +29,7 @@ from .levels import LevelLine, levels, table as table_of_levels
 from .outcomes import Outcomes
 from .packs import Cell, Given, Table, spelled, tables as pack_tables
 from .packs.live import Line as Fault, lines
-from .runs import Run, Subset, align, read, unstated, within
+from .runs import Run, Subset, align, read_run, unstated, within
 from .stages import Stages, stages, table as table_of_stages
 from .summary import Repeated, Summary, repeated, summarise
 from .values import HEADS
@@ -184,7 +184,7 @@ def screen(
     """The screen of a scored run. Raises UserError where answers are missing, unless that is allowed."""
     record = folder.record
     made = overview(
-        read(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
+        read_run(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
     )
     return Screen(folder, made, full)
 

@@ -46,9 +46,9 @@ class Stages(msgspec.Struct, frozen=True, kw_only=True):
 
     def wrong(self, line: str) -> int:
         """The line's wrong answers."""
-        return sum(self.of(line).values())
+        return sum(self.wrong_by_stage(line).values())
 
-    def of(self, line: str) -> dict[str, int]:
+    def wrong_by_stage(self, line: str) -> dict[str, int]:
         """Stage → wrong answers of the line, 0 where there are none."""
         found = self.failures.get(line, {})
         return {stage: sum(found.get(stage, {}).values()) for stage in NAMES}
@@ -141,7 +141,7 @@ def table(found: Stages, lines: Sequence[str] = HEADS) -> Table:
         title="wrong answers by the first stage at which they fail",
         columns=("rows", "n", "wrong", *NAMES),
         rows=tuple(
-            (line, found.n[line], found.wrong(line), *found.of(line).values())
+            (line, found.n[line], found.wrong(line), *found.wrong_by_stage(line).values())
             for line in lines
             if line in found.n
         ),

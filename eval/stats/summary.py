@@ -263,11 +263,11 @@ class Independent:
 
     def accuracy(self, codes: Sequence[str]) -> Interval:
         """From the pooled counts of the types."""
-        return accuracy(*self._pooled(codes).of)
+        return accuracy(*self._pooled(codes).tally)
 
     def delta(self, codes: Sequence[str]) -> Interval:
         """Clean and perturbed as two independent samples, as in the paper."""
-        return independent_difference(self._pooled([taxonomy.CLEAN]).of, self._pooled(codes).of)
+        return independent_difference(self._pooled([taxonomy.CLEAN]).tally, self._pooled(codes).tally)
 
     def delta_matched(self, codes: Sequence[str]) -> Interval:
         """From the pairs that were lost and gained; with repeats the clustered interval."""
@@ -286,7 +286,7 @@ class Independent:
     def _drawn(self, codes: tuple[str, ...]) -> Floats:
         """Resampled accuracies, drawn once: both retentions rest on most of them."""
         if codes not in self._draws:
-            correct, n = self._pooled(codes).of
+            correct, n = self._pooled(codes).tally
             self._draws[codes] = self._generator.binomial(n, correct / n, INDEPENDENT_DRAWS) / n
         return self._draws[codes]
 

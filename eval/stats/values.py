@@ -56,7 +56,7 @@ class Counts(msgspec.Struct, frozen=True):
         return Counts(*(getattr(self, name) + getattr(other, name) for name in Counts.__struct_fields__))
 
     @property
-    def of(self) -> tuple[int, int]:
+    def tally(self) -> tuple[int, int]:
         """(correct, n)"""
         return self.correct, self.n
 

@@ -22,8 +22,8 @@ from robustbench_tc.audits.judge import (
     Recorded,
     Score,
     Unjudged,
+    parse_judgment,
     prompt,
-    read,
 )
 from robustbench_tc.audits.judgments import Line, Stored, encode
 from robustbench_tc.audits.paraphrase import CANARIES_PER_TYPE, draw
@@ -307,9 +307,9 @@ def test_a_wrong_key_is_said_in_one_line_without_the_key(judged_by: Judged) -> N
     ],
 )
 def test_only_a_whole_judgment_is_read(text: str, score: int | None) -> None:
-    found = read(text, Score)
+    found = parse_judgment(text, Score)
     assert (found.value if found else None) == score
-    assert read('{"reason": "r", "could_answer": false}', CouldAnswer) == CouldAnswer("r", False)
+    assert parse_judgment('{"reason": "r", "could_answer": false}', CouldAnswer) == CouldAnswer("r", False)
 
 
 def test_a_new_tool_that_nobody_judged_fails_and_a_build_without_new_tools_did_not_run() -> None:

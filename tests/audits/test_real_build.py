@@ -15,7 +15,7 @@ from robustbench_tc.audits.judges import recorded_judge
 from robustbench_tc.audits.report import AuditReport, Shortcut
 from robustbench_tc.audits.scan import Scan
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.builders.sources import read
+from robustbench_tc.builders.sources import read_pool
 
 from ..conftest import ROOT
 from . import blind_table, builds, defects
@@ -117,7 +117,7 @@ def test_what_was_reviewed_is_what_upstream_has_and_no_more(shared: Path) -> Non
     everything, shipped = RowTexts(frozenset()), RowTexts()
     found: set[str] = set()
     for profile in ("paper", "full"):
-        for sample in read(shared / "sources", profile).samples:
+        for sample in read_pool(shared / "sources", profile).samples:
             raw = {name: values[0] for name, values in columns([sample], type(sample)).items()}
             found |= {find.fingerprint(flagged.text) for flagged, find in everything.to_review(raw, sample)}
             assert list(shipped.to_review(raw, sample)) == [], sample.id

@@ -42,7 +42,7 @@ def key(answer: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def samples() -> tuple[Sample, ...]:
-    pool = sources.read(BUNDLED, "bundled")
+    pool = sources.read_pool(BUNDLED, "bundled")
     assert [issue.reason for issue in pool.issues] == ["no_label"]
     return pool.samples
 
@@ -167,7 +167,7 @@ def test_every_new_tool_is_judged_for_every_sample_that_may_get_it(
 
 
 def test_nothing_bundled_stands_upstream(samples: tuple[Sample, ...], shared: Path) -> None:
-    upstream = sources.read(shared / "sources", "full").samples
+    upstream = sources.read_pool(shared / "sources", "full").samples
     queries = {normalise_text(query_text(sample)).lower() for sample in upstream}
     assert not [s.clean_id for s in samples if normalise_text(query_text(s)).lower() in queries]
     tools = {normalise_text(tool.description).lower() for sample in upstream for tool in sample.tools}

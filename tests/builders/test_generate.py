@@ -18,7 +18,7 @@ from robustbench_tc.builders.generators.endpoint import TRIES, marker, prompt, u
 from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest, refuse_answer, refuse_text
 from robustbench_tc.builders.plan import text_requests
 from robustbench_tc.builders.rebuild import rebuild
-from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
@@ -147,7 +147,7 @@ REFUSED = {
 
 
 def test_what_ships_answers_the_paper_samples(shared: Path) -> None:
-    requests = text_requests(read(shared / "sources", "paper").samples, kinds())
+    requests = text_requests(read_pool(shared / "sources", "paper").samples, kinds())
     counted = {kind: len(wanted) for kind, wanted in requests.items()}
     assert counted == {
         "realistic_typos": 191,
@@ -443,7 +443,7 @@ def obedient(body: dict[str, Any]) -> str:
 
 
 def test_every_type_is_written_by_an_endpoint_and_replayed(tmp_path: Path) -> None:
-    requests = text_requests(read(BUNDLED, "bundled").samples[:8], [*kinds(), *GERMAN])
+    requests = text_requests(read_pool(BUNDLED, "bundled").samples[:8], [*kinds(), *GERMAN])
     with LoopbackServer(obedient) as server:
         counts = []
         for _ in range(2):

@@ -34,7 +34,7 @@ def test_every_real_prompt_and_gold_is_written_back_byte_for_byte(shared: Path) 
     sft = json.loads(files.train.read_bytes())
     texts = [(r["prompt"][0]["content"], r["prompt"][1]["content"]) for r in parquet]
     texts += [(r["instruction"], r["input"]) for r in sft]
-    rows = [kept(row) for row in rlla.read(files)]
+    rows = [kept(row) for row in rlla.read_rows(files)]
     assert len(rows) == len(texts) == 480
     for row, (system, user) in zip(rows, texts, strict=True):
         assert system_text(row.registry, row.sample.tools) == system
@@ -185,14 +185,14 @@ def test_the_rl_parquet_comes_before_raw_before_sft(tmp_path: Path) -> None:
     made.write_parquet(tmp_path / "rlla_4k/train.parquet", rows)
     files = rlla.find_files(tmp_path)
     assert files.form == "rl_parquet"
-    ids = [kept(row).sample.clean_id for row in rlla.read(files)]
+    ids = [kept(row).sample.clean_id for row in rlla.read_rows(files)]
     assert ids == ["rlla__test_0", "rlla__train_0", "rlla__train_1", "rlla__train_2"]
 
 
 def test_a_raw_file_alone_is_split_as_upstream_split_it(tmp_path: Path) -> None:
     assert len(rlla.raw_test(4_000)) == 80
     made.write_json(tmp_path / "rlla_rl.json", [made.ferry_row(n) for n in range(100)])
-    splits = [kept(row).split for row in rlla.read(rlla.find_files(tmp_path))]
+    splits = [kept(row).split for row in rlla.read_rows(rlla.find_files(tmp_path))]
     assert splits == ["validation"] * 2 + ["train"] * 98
 
 
@@ -202,11 +202,11 @@ def test_missing_and_broken_files_are_one_line_errors(tmp_path: Path) -> None:
     made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1)])
     refuses(r"no test\.parquet", rlla.find_files, tmp_path)
     (tmp_path / "test.parquet").write_bytes(b"PAR1 nothing")
-    refuses(r"test\.parquet: not a parquet", list, rlla.read(rlla.find_files(tmp_path)))
+    refuses(r"test\.parquet: not a parquet", list, rlla.read_rows(rlla.find_files(tmp_path)))
     (tmp_path / "train.parquet").unlink()
     (tmp_path / "rlla_sft.json").write_text('[{"instruction": 1}]')
     made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(1)])
-    refuses(r"rlla_sft\.json: not a JSON list", list, rlla.read(rlla.find_files(tmp_path)))
+    refuses(r"rlla_sft\.json: not a JSON list", list, rlla.read_rows(rlla.find_files(tmp_path)))
 
 
 # --- `rbtc build toolrl-dr` as a user meets it, with an endpoint on the loopback interface

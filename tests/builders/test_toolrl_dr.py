@@ -97,7 +97,7 @@ ANSWERS = {"train": 54, "validation": 9}
 def unstated(shared: Path) -> Counter[str]:
     """By split, the real rows whose gold nobody could know, though its parameters are declared."""
     found: Counter[str] = Counter()
-    for row in rlla.read(rlla.find_files(shared / "sources")):
+    for row in rlla.read_rows(rlla.find_files(shared / "sources")):
         if isinstance(row, rlla.RllaRow) and row.sample.golden_answers:
             names = {name for tool in row.sample.tools for name in tool.properties}
             calls = [call for answer in row.sample.golden_answers for call in answer]
@@ -178,9 +178,9 @@ def test_validation_meets_types_that_training_leaves_out(
 
 def test_no_benchmark_query_is_in_the_training_data(shared: Path, real: tuple[Path, TrainingReport]) -> None:
     from robustbench_tc.audits.contamination import Index, query
-    from robustbench_tc.builders.sources import read
+    from robustbench_tc.builders.sources import read_pool
 
-    samples = read(shared / "sources", "full").samples
+    samples = read_pool(shared / "sources", "full").samples
     index = Index(query(sample.id, sample.messages) for sample in samples)
     assert index.size > 2_000
     for config in ("full", "retry"):

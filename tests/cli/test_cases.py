@@ -15,7 +15,7 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.own.reviewing import Reviewing, ask_all
 
 from ..own.shop import ORDERS

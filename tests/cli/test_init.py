@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.eval.stats.runs import read
+from robustbench_tc.eval.stats.runs import read_run
 from robustbench_tc.own.desk import desk
 
 from ..commands import shell
@@ -64,7 +64,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def right(run: Path) -> dict[str, tuple[int, int]]:
     """Of the clean rows and of each component how many are right, of how many."""
     components = {one.code: one.component for one in taxonomy.types()}
-    rows = read(run).rows
+    rows = read_run(run).rows
     found: dict[str, tuple[int, int]] = {}
     for code, correct in zip(rows["type_code"], rows["correct"], strict=True):
         component = components.get(code, code)
@@ -92,7 +92,7 @@ def test_the_biased_agent_fails_the_gate_by_the_reward_component(demo: Path) -> 
 
 
 def test_the_agent_of_the_example_breaks_on_no_row(demo: Path) -> None:
-    assert set(read(demo / "runs" / "mine").rows["status"]) == {"ok"}
+    assert set(read_run(demo / "runs" / "mine").rows["status"]) == {"ok"}
     counts = right(demo / "runs" / "mine")
     assert counts["clean"] == (13, 37) and counts["reward"] == (24, 184)
     assert "agent:answer" in (demo / "report" / "report.html").read_text("utf-8")

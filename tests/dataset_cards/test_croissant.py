@@ -63,7 +63,7 @@ def test_a_release_validates_and_reads_as_its_rows(release: Path) -> None:
     assert found == pq.read_table(release / "CD_AB").to_pylist()
     document = json.loads((release / "croissant.json").read_text())
     assert document["version"] == "1.0.0"
-    entries = manifest.read(release).files
+    entries = manifest.read_manifest(release).files
     for file in document["distribution"]:
         assert file["sha256"] == entries[file["contentUrl"]].sha256
         assert file["contentSize"] == f"{entries[file['contentUrl']].bytes} B"
@@ -79,7 +79,7 @@ def test_a_release_says_who_made_it_when_where_and_what_it_is_not(release: Path)
         "http://mlcommons.org/croissant/1.1",
         "http://mlcommons.org/croissant/RAI/1.0",
     ]
-    assert document["datePublished"] == manifest.read(release).created_at[:10] == "2026-11-20"
+    assert document["datePublished"] == manifest.read_manifest(release).created_at[:10] == "2026-11-20"
     assert document["creator"]["name"] == "The RobustBench-TC authors"
     assert document["url"] == document["creator"]["url"] == "https://arxiv.org/abs/2605.11928"
     assert document["license"] == "https://www.apache.org/licenses/LICENSE-2.0"

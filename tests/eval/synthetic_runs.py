@@ -60,12 +60,12 @@ def coin(seed: int, right: float = 0.7, kept: float = 0.8) -> Verdict:
 
 def counted(run: Path | runs.Run, subset: runs.Subset = "all") -> Outcomes:
     """The counts of one run."""
-    return runs.align([run if isinstance(run, runs.Run) else runs.read(run)], subset=subset)[0]
+    return runs.align([run if isinstance(run, runs.Run) else runs.read_run(run)], subset=subset)[0]
 
 
 def pack_input(folder: Path, *, allow_missing: bool = False) -> packs.Given:
     """What the tables of a pack are made of."""
-    outcomes = counted(run := runs.read(folder))
+    outcomes = counted(run := runs.read_run(folder))
     return packs.Given(run, outcomes, summary.summarise(outcomes, allow_missing=allow_missing), allow_missing)
 
 

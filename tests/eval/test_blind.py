@@ -271,7 +271,7 @@ def test_a_scored_run_keeps_the_figures_and_every_table_shows_them(
     kept = record.open_run(out).record.needs_no_reading
     assert kept == inputs.load_samples(str(release)).needs_no_reading()
 
-    found = screen.overview(runs.read(out), len(kept), {}, allow_missing=True)
+    found = screen.overview(runs.read_run(out), len(kept), {}, allow_missing=True)
     assert [line.name for line in found.needs_no_reading] == [*POLICIES, blind.CHANCE]
     assert callable(rbtc)
     assert "picks-best-offer" not in rbtc("summary", out).out.partition("prompt")[2]

@@ -28,12 +28,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def weak(folder: Path) -> runs.Run:
-    return runs.read(write_run(folder / "weak", coin(1, 0.55, 0.7), model="weak"))
+    return runs.read_run(write_run(folder / "weak", coin(1, 0.55, 0.7), model="weak"))
 
 
 @pytest.fixture(scope="module")
 def strong(folder: Path) -> runs.Run:
-    return runs.read(write_run(folder / "strong", coin(2, 0.8, 0.9), model="strong"))
+    return runs.read_run(write_run(folder / "strong", coin(2, 0.8, 0.9), model="strong"))
 
 
 def test_a_better_model_is_said_to_be_better_and_where(weak: runs.Run, strong: runs.Run) -> None:
@@ -74,7 +74,10 @@ def test_rows_of_one_sample_are_not_taken_as_independent(folder: Path) -> None:
     first: Verdict = lambda c, t: int(c.rsplit("_", 1)[1]) % 2 == 0  # noqa: E731
     second: Verdict = lambda c, t: int(c.rsplit("_", 1)[1]) % 3 == 0  # noqa: E731
     a, b = runs.align(
-        [runs.read(write_run(folder / f"whole{i}", v, model=f"m{i}")) for i, v in enumerate((first, second))]
+        [
+            runs.read_run(write_run(folder / f"whole{i}", v, model=f"m{i}"))
+            for i, v in enumerate((first, second))
+        ]
     )
     codes = taxonomy.codes()
     clustered, by_row = paired.compare(a, b, codes), paired.compare(a, b, codes, "paper")
@@ -90,8 +93,8 @@ def test_delta_differences_are_those_of_the_tables(weak: runs.Run, strong: runs.
     codes = [t.code for t in taxonomy.types() if t.component == "reward"]
 
     def delta(outcomes: Outcomes) -> float:
-        clean, n = outcomes.counts()["clean"].of
-        counts = np.array([outcomes.counts()[code].of for code in codes])
+        clean, n = outcomes.counts()["clean"].tally
+        counts = np.array([outcomes.counts()[code].tally for code in codes])
         return clean / n - float(counts[:, 0].sum() / counts[:, 1].sum())
 
     assert (found.a, found.b) == pytest.approx((delta(a), delta(b)))
@@ -137,7 +140,7 @@ def test_the_net_loss_is_what_could_be_gained(weak: runs.Run) -> None:
 def test_nothing_is_promised_where_as_many_are_gained(folder: Path) -> None:
     """A model that guesses: it loses a quarter of the pairs and gains as many."""
     coins = np.random.default_rng(1).random(5_000).tolist()
-    run = runs.read(write_run(folder / "guess", lambda c, t: coins.pop() < 0.5, model="guess"))
+    run = runs.read_run(write_run(folder / "guess", lambda c, t: coins.pop() < 0.5, model="guess"))
     [outcomes] = runs.align([run])
     found = gains(summary.summarise(outcomes), breakdown(run))
     assert sum(one.lost for one in found) / 3817 > 0.2
@@ -146,7 +149,7 @@ def test_nothing_is_promised_where_as_many_are_gained(folder: Path) -> None:
 
 
 def test_a_share_of_no_gap_is_not_shown(folder: Path, strong: runs.Run) -> None:
-    even = runs.read(write_run(folder / "even", lambda c, t: c[-1] in "02468", model="even"))
+    even = runs.read_run(write_run(folder / "even", lambda c, t: c[-1] in "02468", model="even"))
     assert all(delta.closed is None for delta in compare_runs(even, strong).deltas.values())
 
 
@@ -154,7 +157,7 @@ def test_a_share_of_a_gap_that_may_be_none_is_not_shown_either(folder: Path, str
     """Every answer is right but one, so that a third of the resamples have no gap at all."""
     one = ("apibank__level1_20", "transient_timeout")
     assert one[1] in {t.code for t in taxonomy.types() if t.component == "transition"}
-    nearly = runs.read(write_run(folder / "nearly", lambda c, t: (c, t) != one, model="nearly"))
+    nearly = runs.read_run(write_run(folder / "nearly", lambda c, t: (c, t) != one, model="nearly"))
     found = compare_runs(nearly, strong).deltas["transition"]
     assert found.a > 0 and found.closed is None
 
@@ -163,7 +166,7 @@ def test_rows_that_one_run_lacks_are_left_out_and_counted(folder: Path, weak: ru
     made = coin(2, 0.8, 0.9)
     holes = {("apibank__level1_20", "TD"), ("bfcl_v3__level1_3", "clean")}
     wanted = [pair for pair in pairs(clean_ids()) if pair[1] != "CD"]
-    partial = runs.read(
+    partial = runs.read_run(
         write_run(
             folder / "partial",
             lambda c, t: None if (c, t) in holes else made(c, t),
@@ -185,8 +188,8 @@ def test_rows_that_one_run_lacks_are_left_out_and_counted(folder: Path, weak: ru
 
 def test_different_numbers_of_repeats_are_put_on_one_scale(folder: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 20}))
-    a = runs.read(write_run(folder / "r1", lambda c, t: t < "b", rows, model="a"))
-    b = runs.read(write_run(folder / "r3", lambda c, t: t >= "b", rows, model="b", repeats=3))
+    a = runs.read_run(write_run(folder / "r1", lambda c, t: t < "b", rows, model="a"))
+    b = runs.read_run(write_run(folder / "r3", lambda c, t: t >= "b", rows, model="b", repeats=3))
     pair = compare_runs(a, b).overall["reward"]
     assert (pair.a, pair.b, pair.n) == (1.0, 0.0, 120)
     assert pair.difference.value == -1.0
@@ -195,8 +198,8 @@ def test_different_numbers_of_repeats_are_put_on_one_scale(folder: Path) -> None
 
 def test_runs_that_share_no_row_are_refused(folder: Path) -> None:
     half = [pair for pair in pairs(clean_ids()) if pair[1] == "CD"]
-    cd_only = runs.read(write_run(folder / "cd", coin(3), half))
-    td_only = runs.read(write_run(folder / "td", coin(3), [(c, "TD") for c, _ in half]))
+    cd_only = runs.read_run(write_run(folder / "cd", coin(3), half))
+    td_only = runs.read_run(write_run(folder / "td", coin(3), [(c, "TD") for c, _ in half]))
     refuses("no answered row in common", compare_runs, cd_only, td_only)
 
 

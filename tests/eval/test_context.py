@@ -123,7 +123,7 @@ def test_the_table_of_tries_and_the_marts_say_the_same(release: Path, tmp_path: 
         assert not {m["type_code"] for m in query("recovery", found).to_pylist()} & set(RESULTS)
     said = table(evaluated[0], "repeated_errors").rows
     assert [row[3] for row in said] == [1.0, 2.0, 9.0]
-    again = runs.read(evaluated[0].folder.path)
+    again = runs.read_run(evaluated[0].folder.path)
     (outcomes,) = runs.align([again])
     subset = outcomes.without({outcomes.clean_ids[0]})
     (fewer,) = (
@@ -304,7 +304,7 @@ def test_answers_of_all_passes_are_reused_and_a_run_grows_by_repeats(release: Pa
     api.evaluate(release, agent="oracle", types="transient_timeout_x9", out=tmp_path / "a", repeat=2)
     grown = record.open_run(tmp_path / "a")
     assert grown.record.sessions[1].requests == 50
-    found = predictions.read(grown.answers_path)
+    found = predictions.read_predictions(grown.answers_path)
     assert [(one.repeat, one.attempts) for one in found] == [(0, 9), (1, 9)] * 5
 
 
@@ -314,7 +314,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     run = api.evaluate(release, agent="oracle", types=("clean", *RESULTS), out=tmp_path / "run").folder
     data = inputs.load_samples(str(release))
     rows = {row.id: row for row in data.rows}
-    found = predictions.read(run.answers_path)
+    found = predictions.read_predictions(run.answers_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
     predictions.write_lines(theirs, (exchange.in_paper_layout(one, rows[one.id]) for one in found))
     predictions.write_lines(ours, found)

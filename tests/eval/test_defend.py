@@ -538,7 +538,7 @@ def test_a_defended_run_goes_on_and_is_scored_again_from_its_journal(rbtc: Rbtc,
         )
     folder = record.open_run(Path("run"))
     assert folder.record.settings.defend == ("schema",)
-    (one,) = predictions.read(folder.answers_path)
+    (one,) = predictions.read_predictions(folder.answers_path)
     assert one.raw_output == "[summit.height(mountain='Galdhoppen')]"
     assert one.prompt_tokens == 20  # of both requests
     before = Path("run/scores.parquet").read_bytes()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats.runs import align, read
+from robustbench_tc.eval.stats.runs import align, read_run
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.sql.query import Inputs, connect, marts, text_of
 
@@ -148,7 +148,7 @@ def test_retention_is_a_gap_with_a_reason_where_no_clean_answer_is_right(
         assert json.loads(rbtc("summary", runs[name], "--json").out)["summary"]["values"]["retention"] is None
         table2 = rbtc("sql", "table2", "--run", runs[name], "--json").out
         assert [row["retention"] for row in json.loads(table2)] == [None]
-        [outcomes] = align([read(runs[name])])
+        [outcomes] = align([read_run(runs[name])])
         values = summarise(outcomes).values
         assert values["retention"] is None and values["clean"] is not None and values["clean"].value == 0
         assert values["delta_transition"] is not None
@@ -156,7 +156,7 @@ def test_retention_is_a_gap_with_a_reason_where_no_clean_answer_is_right(
 
 def test_all_right_loses_nothing_but_is_not_sure_of_it(runs: dict[str, Path]) -> None:
     """25 samples that are all right leave 0.863 to 1 open (Clopper-Pearson), and every difference a width."""
-    [outcomes] = align([read(runs["all right"])])
+    [outcomes] = align([read_run(runs["all right"])])
     made = summarise(outcomes)
     for metric in ("retention", "retention_with_transition"):
         found = made.values[metric]
@@ -170,6 +170,6 @@ def test_all_right_loses_nothing_but_is_not_sure_of_it(runs: dict[str, Path]) ->
 
 
 def test_all_wrong_is_not_sure_of_it_either(runs: dict[str, Path]) -> None:
-    [outcomes] = align([read(runs["all wrong"])])
+    [outcomes] = align([read_run(runs["all wrong"])])
     found = summarise(outcomes).values["perturbed"]
     assert found is not None and (found.low, found.value) == (0.0, 0.0) and found.high > 0.1

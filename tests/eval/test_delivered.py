@@ -122,7 +122,7 @@ def judged(dataset: Path, out: Path, damage: Damage, **options: Any) -> list[tup
 
     with LoopbackServer(answer) as server:
         api.evaluate(str(dataset), model="tiny", base_url=server.url, out=out, early_stop=False, **options)
-    rows = predictions.read(record.open_run(out).answers_path)
+    rows = predictions.read_predictions(record.open_run(out).answers_path)
     anchors = found.anchors()
     verdicts = [score.judge(one, found.by_id[one.id], anchors[one.id]) for one in rows]
     return [(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if verdict is not None]
@@ -242,6 +242,6 @@ def test_other_calls_in_the_text_are_told_and_not_read(release: Path, tmp_path: 
     rows = judged(release, tmp_path / "run", beside)
     called = [verdict for row, verdict in rows if row.tool_calls]
     assert called and all("call_beside_native" in verdict.flags and verdict.delivered for verdict in called)
-    run = runs.read(tmp_path / "run")
+    run = runs.read_run(tmp_path / "run")
     warned = evidence.answer(run, runs.align([run])[0]).warnings
     assert f"{len(called)} replies with native calls end with stop: clients wait for tool_calls" in warned

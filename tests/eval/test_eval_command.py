@@ -23,7 +23,7 @@ def test_every_agent_gets_its_known_verdicts_over_http(rbtc: Rbtc, release: Path
     assert said.code == 0, said.err
     assert f"all {len(small.rows())} verdicts on the agent {name} are the known ones" in said.out
     assert len(said.out.splitlines()) <= 16, "the end of eval is the first screen"
-    assert len(predictions.read(Path("run/predictions.parquet"))) == len(small.rows())
+    assert len(predictions.read_predictions(Path("run/predictions.parquet"))) == len(small.rows())
 
 
 def test_the_headline_of_the_name_biased_agent(rbtc: Rbtc, release: Path) -> None:
@@ -61,7 +61,7 @@ def test_options_narrow_what_is_asked(
     rbtc(*base, "b", "--ids", f"@{listed}")
     rbtc(*base, "c", "--limit", 7, "--repeat", 2, "--seed", 3, "--max-tokens", 9, "--logprobs")
     last = server.bodies[-1]
-    a, b, c = (predictions.read(Path(name) / "predictions.parquet") for name in "abc")
+    a, b, c = (predictions.read_predictions(Path(name) / "predictions.parquet") for name in "abc")
     assert {one.source for one in a} == {"apibank", "rotbench"}
     assert {one.component for one in a} == {None, "reward"}
     assert {one.clean_id for one in b} == {"bfcl_v3__made_1", "tooleyes__made_1"}
@@ -146,8 +146,8 @@ def test_scores_are_made_again_without_the_model_and_predictions_of_the_journal(
         assert "rbtc eval makes it again from the journal" in rbtc("score", "run").refusal
         assert rbtc(*command).code == 0 and predicted.read_bytes() == answered
     journal.write_bytes(journal.read_bytes()[:-30])
-    rows = len(predictions.read(predicted))
-    assert rbtc(*command).code == 0 and len(predictions.read(predicted)) == rows
+    rows = len(predictions.read_predictions(predicted))
+    assert rbtc(*command).code == 0 and len(predictions.read_predictions(predicted)) == rows
 
 
 def test_a_moved_dataset_can_be_named_and_another_is_refused(rbtc: Rbtc, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_the_papers_own_layout_is_evaluated(rbtc: Rbtc, shared: Path) -> None:
     said = rbtc("eval", example, "--agent", "oracle", "--out", "run")
     assert said.code == 0, said.err
     assert "left out: 1 × multi-turn row" in said.err
-    assert [one.id for one in predictions.read(Path("run/predictions.parquet"))] == [
+    assert [one.id for one in predictions.read_predictions(Path("run/predictions.parquet"))] == [
         "bfcl_v3__BFCL_v3_multiple__multiple_900::clean",
         "apibank__level1_900::CD_NT",
     ]
@@ -244,7 +244,7 @@ def test_hostile_replies_are_kept_as_text(rbtc: Rbtc, release: Path) -> None:
             "--concurrency", 1, "--out", "run", "--no-probe",
         )  # fmt: skip
     assert said.code == 0, said.err
-    kept = {one.raw_output for one in predictions.read(Path("run/predictions.parquet"))}
+    kept = {one.raw_output for one in predictions.read_predictions(Path("run/predictions.parquet"))}
     assert set(texts) - kept <= {"\ud83d"}
     assert all(schema.dumps(text) for text in kept)
 

@@ -70,9 +70,9 @@ def test_no_sentence_is_braver_than_the_evidence(kind: str, samples: int, tmp_pa
     record = {"expected": found.promised * len(rows)}
     folder = write_run(tmp_path / "run", found.verdict, rows, record=record, **found.fields)
     if not rows:
-        refuses("holds no predictions", runs.read, folder)
+        refuses("holds no predictions", runs.read_run, folder)
         return
-    run = runs.read(folder)
+    run = runs.read_run(folder)
     [outcomes] = runs.align([run])
     said = evidence.answer(run, outcomes)
     check_answer(said, run, outcomes)
@@ -143,7 +143,7 @@ def check_gate(run: runs.Run, outcomes: Outcomes, said: evidence.Answer) -> None
 
 def check_compare(run: runs.Run, oracle: Path) -> None:
     """Against a run that is right everywhere, nobody is better without enough cases that differ."""
-    base = runs.read(oracle)
+    base = runs.read_run(oracle)
     found = compare.compare_runs(base, run)
     first, second = runs.align([base, run])
     differ = (first.correct != second.correct)[:, 1:].any(axis=1).sum()
@@ -196,7 +196,7 @@ def a_run(
         category=lambda *_: category if turns > 1 else "calls",
         repeats=repeats,
     )
-    return runs.read(folder)
+    return runs.read_run(folder)
 
 
 def holds(wide: intervals.Interval | None, narrow: intervals.Interval | None) -> None:

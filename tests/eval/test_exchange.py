@@ -45,7 +45,7 @@ def test_our_own_lines_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
     predictions.write(tmp_path / "predictions.parquet", mixed())
-    assert predictions.read(tmp_path / "predictions.parquet") == mixed()
+    assert predictions.read_predictions(tmp_path / "predictions.parquet") == mixed()
 
 
 def test_the_papers_layout_keeps_every_verdict(tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ def test_without_a_terminal_there_is_a_line_a_minute(
         lines = [one for one in said.err.splitlines() if " of 20 done, " in one]
         assert said.code == 0 and lines, said.err
         assert re.fullmatch(r"\d+ of 20 done, [\d.e+]+ a second, about \d+ s left", lines[-1])
-    assert len(predictions.read(Path("run/predictions.parquet"))) == 20
+    assert len(predictions.read_predictions(Path("run/predictions.parquet"))) == 20
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,11 @@ def without_a_parser(rows: tuple[Sample, ...]) -> Iterator[LoopbackServer]:
 
 
 def native(run: str) -> list[int | None]:
-    return [one.native_calls for one in predictions.read(Path(run, "predictions.parquet"))]
+    return [one.native_calls for one in predictions.read_predictions(Path(run, "predictions.parquet"))]
 
 
 def warnings(run: str) -> tuple[str, ...]:
-    found = runs.read(run)
+    found = runs.read_run(run)
     return evidence.answer(found, runs.align([found])[0]).warnings
 
 

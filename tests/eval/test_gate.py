@@ -161,7 +161,7 @@ def failing(every: int, status: str, code: str = "") -> Callable[[str, str], str
 
 def test_an_agent_that_fails_on_rows_fails_with_its_message(tmp_path: Path) -> None:
     status = failing(3, "agent_error")
-    run = runs_of.read(
+    run = runs_of.read_run(
         write_run(
             tmp_path / "a",
             lambda *row: status(*row) == "ok",
@@ -180,14 +180,14 @@ def test_types_that_a_server_cannot_take_are_left_out_by_name(tmp_path: Path) ->
     def status(clean_id: str, code: str) -> str:
         return "rejected" if code.startswith("same_name") else "ok"
 
-    run = runs_of.read(write_run(tmp_path / "a", lambda *row: status(*row) == "ok", status=status))
+    run = runs_of.read_run(write_run(tmp_path / "a", lambda *row: status(*row) == "ok", status=status))
     found = gate.judge(run)
     assert found.outcome == "pass" and any("same_name_A, same_name_B" in note for note in found.notes)
     other = failing(20, "rejected", "CD")
-    run = runs_of.read(write_run(tmp_path / "b", lambda *row: other(*row) == "ok", status=other))
+    run = runs_of.read_run(write_run(tmp_path / "b", lambda *row: other(*row) == "ok", status=other))
     assert gate.judge(run).outcome == "pass", "below one in a hundred"
     other = failing(2, "rejected", "CD")
-    run = runs_of.read(write_run(tmp_path / "c", lambda *row: other(*row) == "ok", status=other))
+    run = runs_of.read_run(write_run(tmp_path / "c", lambda *row: other(*row) == "ok", status=other))
     assert "the server rejected" in gate.judge(run).faults[0]
 
 

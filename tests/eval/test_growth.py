@@ -83,7 +83,7 @@ def test_a_run_grown_in_five_steps_is_the_run_made_at_once(
     for step in steps:
         grown = evaluate(tmp_path / "grown", mode=mode, **step)
         sizes.append(grown.record.expected)
-        assert len(predictions.read(grown.answers_path)) == grown.record.expected
+        assert len(predictions.read_predictions(grown.answers_path)) == grown.record.expected
     requests = server.count
     at_once = evaluate(tmp_path / "at-once", mode=mode, repeat=2)
 
@@ -171,7 +171,7 @@ def test_a_run_that_got_no_answer_to_grow_by_is_what_it_was(
     refuses("nothing answers", evaluate, tmp_path / "run", base_url="http://127.0.0.1:9/v1")
     folder = record.open_run(tmp_path / "run")
     assert folder.record.settings.selection == Selection(types=("clean",)) and folder.record.expected == 5
-    assert len(predictions.read(folder.answers_path)) == 5
+    assert len(predictions.read_predictions(folder.answers_path)) == 5
     assert table(folder, "scores.parquet") == scores
     server.handler = called
     assert evaluate(tmp_path / "run").record.totals["status"] == {"ok": len(ROWS)}

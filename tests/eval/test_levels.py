@@ -30,7 +30,7 @@ def both(clean_id: str, code: str) -> bool | None:
 
 
 def lines(folder: Path, **how: bool) -> dict[tuple[str, str], levels.LevelLine]:
-    [outcomes] = runs.align([runs.read(folder)])
+    [outcomes] = runs.align([runs.read_run(folder)])
     return {(one.level, one.pack): one for one in levels.levels(outcomes, **how)}
 
 
@@ -38,7 +38,7 @@ def test_the_cores_lines_add_up_to_the_perturbed_rows(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", coin(1), pairs(IDS))
     found = lines(folder)
     assert list(found) == [(level, "core") for level in levels.LEVELS[:3]]
-    [outcomes] = runs.align([runs.read(folder)])
+    [outcomes] = runs.align([runs.read_run(folder)])
     whole = summary.summarise(outcomes).lines
     assert sum(one.n for one in found.values()) == whole["perturbed"].n
     assert sum(one.correct for one in found.values()) == whole["perturbed"].correct
@@ -110,10 +110,10 @@ def test_the_full_summary_has_the_levels_and_the_stages_of_wrong_answers(
     for (level, pack), one in lines(folder, allow_missing=True).items():
         [line] = [words for words in said if words[:2] == [level, pack]]
         assert line[2:5] == [str(len(one.types)), str(one.correct), str(one.n)]
-    run = runs.read(folder)
+    run = runs.read_run(folder)
     found = stages.stages(run, runs.align([run])[0])
     for name in ("clean", "perturbed", *taxonomy.COMPONENTS):
-        counted = [found.n[name], found.wrong(name), *found.of(name).values()]
+        counted = [found.n[name], found.wrong(name), *found.wrong_by_stage(name).values()]
         assert [name, *map(str, counted)] in said
 
 
@@ -170,7 +170,7 @@ def test_a_packs_tables_are_in_the_report_and_in_the_full_summary(
     text = page.markdown(report)
     assert "### " in text and "| CD\\_AB\\_pref | 20 | -0.250 |" in text.replace("−", "-")
     assert json.loads(page.as_json(report))["models"][0]["packs"][0]["rows"][1] == [HOSTILE, 3, 0.5, None]
-    made = screen.overview(runs.read(folder), 0, {}, allow_missing=True)
+    made = screen.overview(runs.read_run(folder), 0, {}, allow_missing=True)
     assert made.packs == report.models[0].packs
     said = rbtc("summary", folder, "--full").out
     assert "A note." in said and "-25.0" in said and HOSTILE in said

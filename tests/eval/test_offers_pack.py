@@ -312,7 +312,7 @@ def test_a_row_without_its_control_says_nothing(tmp_path: Path, asked: int) -> N
     kinds = [(one, code) for code in (taxonomy.CLEAN, "gold_removed") for one in CLEAN_IDS]
     kinds += [(one, "call_due") for one in CLEAN_IDS[:asked]]
     folder = write_run(tmp_path / "run", lambda clean_id, code: code == "gold_removed", kinds)
-    [outcomes] = runs.align([runs.read(folder)])
+    [outcomes] = runs.align([runs.read_run(folder)])
     made = summary.summarise(outcomes, allow_missing=True)
     line = outcomes.counts()["gold_removed"]
     assert (line.correct, line.n, line.n + line.missing) == (asked, 2 * asked, 40)

@@ -63,7 +63,7 @@ def overview_of(
     for line, (*_, fields) in zip(changed, rows, strict=True):
         line |= {"error_mode": "wrong_name" if line["correct"] is False else None} | fields
     pq.write_table(pa.Table.from_pylist(changed, schema=table.schema), made / "scores.parquet")
-    return overview(runs.read(made), expected, {}, subset=subset, allow_missing=allow_missing)
+    return overview(runs.read_run(made), expected, {}, subset=subset, allow_missing=allow_missing)
 
 
 def retention_of(found: Overview) -> float | None:
@@ -73,9 +73,12 @@ def retention_of(found: Overview) -> float | None:
 
 def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:
     found = overview_of(tmp_path / "run", ROWS, len(ROWS))
-    assert (found.summary.lines["clean"].of, found.summary.lines["clean"].accuracy) == ((2, 3), 2 / 3)
+    assert (found.summary.lines["clean"].tally, found.summary.lines["clean"].accuracy) == ((2, 3), 2 / 3)
     assert found.rows == len(ROWS)
-    assert (found.summary.lines["perturbed"].of, found.summary.lines["perturbed"].accuracy) == ((4, 9), 4 / 9)
+    assert (found.summary.lines["perturbed"].tally, found.summary.lines["perturbed"].accuracy) == (
+        (4, 9),
+        4 / 9,
+    )
     observation, action = found.summary.lines["observation"], found.summary.lines["action"]
     assert observation.delta == pytest.approx(0)
     assert observation.delta_matched == pytest.approx((0 + 1 - 1) / 3)
@@ -101,18 +104,18 @@ def test_rows_that_nobody_could_answer_are_counted_apart(tmp_path: Path) -> None
         (*one[:3], one[3] | {"flags": ["x", "gold_not_stated"]}) if one[0] == A else one for one in ROWS
     ]
     found = overview_of(tmp_path / "run", flagged, len(ROWS))
-    assert found.summary.lines["clean"].of == (2, 3) and found.summary.lines["perturbed"].of == (4, 9)
+    assert found.summary.lines["clean"].tally == (2, 3) and found.summary.lines["perturbed"].tally == (4, 9)
     clean, perturbed = found.verified["clean"], found.verified["perturbed"]
     assert (clean.correct, clean.n, clean.left_out) == (1, 2, 1)
     assert (clean.accuracy, clean.best) == (1 / 2, 2 / 3)
     assert (perturbed.correct, perturbed.n, perturbed.left_out) == (3, 5, 4)
     assert (perturbed.accuracy, perturbed.best) == (3 / 5, 5 / 9)
     asked = overview_of(tmp_path / "asked", flagged, len(ROWS), subset="verified")
-    assert (asked.summary.lines["clean"].of, asked.summary.lines["perturbed"].of) == ((1, 2), (3, 5))
+    assert (asked.summary.lines["clean"].tally, asked.summary.lines["perturbed"].tally) == ((1, 2), (3, 5))
     assert (asked.verified["perturbed"].left_out, asked.verified["perturbed"].best) == (0, 1.0)
     assert found.error_modes["CD"] == {"name_bias": 1} and "CD" not in asked.error_modes
     plain = overview_of(tmp_path / "plain", ROWS, len(ROWS), subset="verified")
-    assert plain.summary.lines["perturbed"].of == (4, 9) and plain.verified["clean"].best == 1.0
+    assert plain.summary.lines["perturbed"].tally == (4, 9) and plain.verified["clean"].best == 1.0
 
 
 def test_there_is_no_headline_while_an_answer_is_missing(tmp_path: Path) -> None:
@@ -142,7 +145,7 @@ def test_a_damaged_column_is_one_line(tmp_path: Path) -> None:
     table = pq.read_table(made / "scores.parquet")
     at = table.schema.get_field_index("correct")
     pq.write_table(table.set_column(at, "correct", pa.array([["yes"]])), made / "scores.parquet")
-    refuses(r"scores\.parquet is damaged: ", runs.read, made)
+    refuses(r"scores\.parquet is damaged: ", runs.read_run, made)
 
 
 # --- the first screen of any run ----------------------------------------------------------------------
@@ -332,7 +335,7 @@ def test_a_report_says_the_same_of_the_core(folders: dict[str, list[str]]) -> No
 
 
 def test_a_comparison_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
-    core, whole = (compare.compare_runs(*map(runs.read, folders[name])) for name in ("core", "all"))
+    core, whole = (compare.compare_runs(*map(runs.read_run, folders[name])) for name in ("core", "all"))
     assert (core.verdict, core.overall, core.deltas) == (whole.verdict, whole.overall, whole.deltas)
     assert core.power == whole.power
     assert core.types == {code: one for code, one in whole.types.items() if code not in BEYOND}
@@ -340,7 +343,7 @@ def test_a_comparison_says_the_same_of_the_core(folders: dict[str, list[str]]) -
 
 def test_a_summary_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:
     core, whole = (
-        overview(runs.read(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all")
+        overview(runs.read_run(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all")
     )
     assert core.summary.values == whole.summary.values
     assert (core.summary.power, core.verified) == (whole.summary.power, whole.verified)

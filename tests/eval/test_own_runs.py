@@ -124,9 +124,9 @@ def test_in_prompt_mode_results_are_turns_of_the_user(bench: Path) -> None:
 
 
 def test_rows_of_the_benchmark_are_asked_as_before() -> None:
-    from robustbench_tc.builders.sources import BUNDLED, read
+    from robustbench_tc.builders.sources import BUNDLED, read_pool
 
-    for row in read(BUNDLED, "bundled").samples:
+    for row in read_pool(BUNDLED, "bundled").samples:
         assert scripted.in_order(row) == 0 and scripted.most_replies(row) == 1
         assert [one["content"] for one in wire.first(row, "fc").messages] == [
             one.content for one in row.messages
@@ -317,9 +317,9 @@ def test_eval_and_summary_say_it(folder: Path) -> None:
 
 def test_the_accuracy_without_them_is_that_of_the_other_rows(folder: Path) -> None:
     from robustbench_tc.eval.stats.caveats import unreviewed
-    from robustbench_tc.eval.stats.runs import align, read
+    from robustbench_tc.eval.stats.runs import align, read_run
 
-    run = read(folder / "name-biased")
+    run = read_run(folder / "name-biased")
     [outcomes] = align([run])
     found = unreviewed(run, outcomes)
     assert found is not None

@@ -52,9 +52,11 @@ def test_toolrls_own_rows_are_asked_in_their_own_bytes(shared: Path) -> None:
     The others differ in the parameters alone: a schema does not say how upstream spelt a type.
     """
     rows = [
-        row for row in source.read(source.find_files(shared / "sources")) if isinstance(row, source.RllaRow)
+        row
+        for row in source.read_rows(source.find_files(shared / "sources"))
+        if isinstance(row, source.RllaRow)
     ]
-    words = rlla.read(str(shared / "sources" / "toolrl"))
+    words = rlla.read_prompts(str(shared / "sources" / "toolrl"))
     assert {(row.registry.head, row.registry.tail) for row in rows} == {(words.head, words.tail)}
     same = 0
     for row in rows:
@@ -145,7 +147,7 @@ def test_a_reply_in_toolrls_form_is_read_alike_for_every_source() -> None:
     }
     for row in small.clean_rows():
         for text, number in texts.items():
-            found = read_reply.read(
+            found = read_reply.read_reply(
                 text, None, source=row.source, tools=[small.HEIGHT, small.MAP], model="m", mode="prompt"
             )
             assert [one.name for one in found.calls] == ["summit.height"] * number, (row.source, text)
@@ -264,36 +266,36 @@ def test_an_agent_of_ones_own_is_not_asked_in_words(rbtc: Rbtc, release: Path, w
 
 
 def test_a_benchmark_release_is_no_training_data(release: Path) -> None:
-    refuses(r"no training rows there \(parquet with the column prompt\)", rlla.read, str(release))
+    refuses(r"no training rows there \(parquet with the column prompt\)", rlla.read_prompts, str(release))
 
 
 def test_rows_that_disagree_or_are_of_another_form(tmp_path: Path) -> None:
     good, other = made.system(made.FERRY), made.system(made.FERRY).replace("Decide", "Pick")
     refuses(
         r"other words around the tools in .*row 2 than in .*row 1",
-        rlla.read,
+        rlla.read_prompts,
         str(training(tmp_path / "a", good, other)),
     )
     refuses(
         "row 2: its system text does not list tools in ToolRL's form",
-        rlla.read,
+        rlla.read_prompts,
         str(training(tmp_path / "b", good, "You are helpful.")),
     )
     with pytest.raises(UserError, match="its prompt does not begin with a system text"):
         (tmp_path / "c").mkdir()
         rows = [{"prompt": [{"role": "user", "content": "Hello"}]}]
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c" / "train.parquet")
-        rlla.read(str(tmp_path / "c"))
+        rlla.read_prompts(str(tmp_path / "c"))
     with pytest.raises(UserError, match="not a readable Parquet file"):
         (tmp_path / "d").mkdir()
         (tmp_path / "d" / "x.parquet").write_bytes(b"PAR1")
-        rlla.read(str(tmp_path / "d"))
+        rlla.read_prompts(str(tmp_path / "d"))
     deep = good.replace('"default": ""', '"default": ' + "[" * 100_000)
-    refuses("does not list tools in ToolRL's form", rlla.read, str(training(tmp_path / "e", deep)))
+    refuses("does not list tools in ToolRL's form", rlla.read_prompts, str(training(tmp_path / "e", deep)))
 
 
 def test_several_configs_of_one_build_agree(tmp_path: Path) -> None:
     folder = training(tmp_path / "both", made.system(made.FERRY))
     training(tmp_path / "more", made.system(made.LIBRARY), config="retry")
     (tmp_path / "more" / "retry").rename(folder / "retry")
-    assert rlla.read(str(folder)) == WORDS
+    assert rlla.read_prompts(str(folder)) == WORDS

@@ -80,7 +80,7 @@ def test_what_a_real_model_writes_goes_through(
             run = tmp_path / mode
             done = rbtc("eval", bundled, *asks, *ids, "--types", TYPES, "--mode", mode, "--out", run)
             told("", f"== {mode} ==", done.err, done.out)
-            found = predictions.read(run / "predictions.parquet")
+            found = predictions.read_predictions(run / "predictions.parquet")
             told(*(f"{one.id}: {one.status} {one.raw_output!r} {one.tool_calls}" for one in found))
             assert done.code == 0 and {one.status for one in found} == {"ok"}
             assert rbtc("report", run, "--out", tmp_path / f"report-{mode}").code == 0

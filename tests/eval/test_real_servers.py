@@ -115,7 +115,7 @@ def test_twenty_samples_go_end_to_end(served: llm.Endpoint, release: Path, tmp_p
         out=tmp_path / "run",
     )  # fmt: skip
     rows = inputs.load_samples(str(release)).select(data.Selection(limit=20))
-    found = predictions.read(run.folder.answers_path)
+    found = predictions.read_predictions(run.folder.answers_path)
     assert [one.id for one in found] == [row.id for row in rows]
     assert [one.error for one in found if one.status != "ok"] == []
     assert {one.finish_reason for one in found} <= {"length", "stop", "tool_calls"}

@@ -23,7 +23,7 @@ from robustbench_tc.eval.report import figures, page, samples
 from robustbench_tc.eval.report.figures import Axis, Dot, Shift
 from robustbench_tc.eval.report.samples import Embedded, cut, embed
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.runs import Run, read
+from robustbench_tc.eval.stats.runs import Run, read_run
 from robustbench_tc.schema import ERROR_MODES, Call, Message, Sample, dumps
 
 from . import small
@@ -47,7 +47,7 @@ def runs(release: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
         return made | ({"injected": True, "first_output": "first"} if row.injected_error else {})
 
     root = tmp_path_factory.mktemp("runs")
-    return [read(small.scored_run(root / name, release, f"{name}-3b", reply)) for name in ("a", "b")]
+    return [read_run(small.scored_run(root / name, release, f"{name}-3b", reply)) for name in ("a", "b")]
 
 
 def unpacked(found: Embedded) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def test_without_the_dataset_there_is_a_line_and_no_browser(
     shutil.copytree(runs[0].path, moved)
     record = json.loads((moved / "run.json").read_text())
     (moved / "run.json").write_text(json.dumps(record | {"dataset": "/data/of/somebody/rows"}))
-    run = read(moved)
+    run = read_run(moved)
     found = embed([run], ["a"])
     assert found.text == "" and found.notes == (
         "The dataset folder of these runs (rows) is not on this machine: --dataset names one.",
@@ -180,7 +180,7 @@ def test_scores_without_texts_are_shown_without_them(runs: list[Run], tmp_path: 
     shutil.copytree(runs[0].path, tmp_path / "a")
     table = pq.read_table(tmp_path / "a" / "scores.parquet")
     pq.write_table(table.drop_columns(["raw_output"]), tmp_path / "a" / "scores.parquet")
-    embedded = embed([read(tmp_path / "a")], ["a"])
+    embedded = embed([read_run(tmp_path / "a")], ["a"])
     [run] = unpacked(embedded)["runs"]
     assert {one[8] for one in run["answers"]} == {""} and embedded.cases == {}
 
@@ -196,7 +196,7 @@ def test_a_case_is_a_sample_of_its_component_that_was_lost_and_its_texts_are_ine
         return {"raw_output": right if clean else HOSTILE[2], "finish_reason": "stop"} | told
 
     run = small.scored_run(tmp_path / "run", release, "a-3b", reply)
-    embedded = embed([read(run)], ["a-3b"])
+    embedded = embed([read_run(run)], ["a-3b"])
     [cases] = embedded.cases.values()
     verdicts = {one["id"]: one for one in pq.read_table(run / "scores.parquet").to_pylist()}
     lost = {

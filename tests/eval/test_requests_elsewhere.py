@@ -61,7 +61,8 @@ def ask_elsewhere(requests: Path, answers: Path, base_url: str) -> list[dict[str
 def told(run: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Predictions, without the seconds that they took, and verdicts."""
     found = [
-        msgspec.structs.replace(one, latency_s=None) for one in predictions.read(run / "predictions.parquet")
+        msgspec.structs.replace(one, latency_s=None)
+        for one in predictions.read_predictions(run / "predictions.parquet")
     ]
     scores = pq.read_table(run / "scores.parquet").drop_columns(["latency_s"]).to_pylist()
     return [msgspec.to_builtins(one) for one in found], scores

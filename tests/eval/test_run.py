@@ -50,7 +50,7 @@ def evaluate(
     asked = request_settings.RequestSettings(decoding=made.decoding)
     opened = who.endpoint([llm.Endpoint("tiny", server.url)], asked, effort, backoff_s=0.01)
     state = session.run(run, dataset, opened)
-    return run, predictions.read(run.answers_path), state
+    return run, predictions.read_predictions(run.answers_path), state
 
 
 def called(body: Body) -> Body:

@@ -50,7 +50,7 @@ def killed_and_finished(
                 break
 
     dataset = inputs.load_samples(str(release))
-    found = predictions.read(out / "predictions.parquet")
+    found = predictions.read_predictions(out / "predictions.parquet")
     assert [one.id for one in found] == [row.id for row in dataset.rows]
     assert {one.status for one in found} == {"ok"}
     answered = Counter(

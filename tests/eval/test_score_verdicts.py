@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts.calls import python_calls, render_calls
 from robustbench_tc.eval.score import error_mode, judge, score, scoring_tools
@@ -243,13 +243,13 @@ def test_every_golden_answer_of_the_rule_types_passes(subtests: pytest.Subtests)
 
 
 def test_every_bundled_sample_passes() -> None:
-    samples = read(BUNDLED, "bundled").samples
+    samples = read_pool(BUNDLED, "bundled").samples
     assert len(samples) > 20
     assert {sample.id: reason for sample in samples if (reason := self_check(sample))} == {}
 
 
 def test_the_199_samples_pass(shared: Path) -> None:
-    samples = read(shared / "sources", "paper").samples
+    samples = read_pool(shared / "sources", "paper").samples
     assert len(samples) == 199
     assert {sample.id: reason for sample in samples if (reason := self_check(sample))} == {}
 

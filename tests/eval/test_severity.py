@@ -28,7 +28,7 @@ def found(folder: Path, verdict: Verdict, lacking: int = 0, repeats: int = 1) ->
     """The series of a run over 60 samples, of which the first `lacking` have no row of the strongest dose."""
     rows = [(one, code) for one in IDS for code in ("clean", *TYPOS)]
     rows = [one for one in rows if one[1] != "typos_3" or one[0] not in IDS[:lacking]]
-    (outcomes,) = runs.align([runs.read(write_run(folder / "run", verdict, rows, repeats=repeats))])
+    (outcomes,) = runs.align([runs.read_run(write_run(folder / "run", verdict, rows, repeats=repeats))])
     (one,) = severity.series(outcomes, outcomes.usable())
     return one
 
@@ -92,7 +92,7 @@ def test_pages_p_is_that_of_every_order_of_every_sample(seed: int) -> None:
 
 def test_one_dose_alone_is_not_a_series(tmp_path: Path) -> None:
     rows = [(one, code) for one in IDS for code in ("clean", "typos_1")]
-    (outcomes,) = runs.align([runs.read(write_run(tmp_path / "run", lambda one, code: True, rows))])
+    (outcomes,) = runs.align([runs.read_run(write_run(tmp_path / "run", lambda one, code: True, rows))])
     assert severity.series(outcomes, outcomes.usable()) == ()
 
 
@@ -138,7 +138,7 @@ def rows(codes: Iterable[str] = (*DESIGN, *MIXED)) -> list[tuple[str, str]]:
 def interactions_of(
     folder: Path, verdict: Verdict, asked: list[tuple[str, str]], repeats: int = 1
 ) -> dict[str, mixed.Interaction]:
-    (outcomes,) = runs.align([runs.read(write_run(folder / "run", verdict, asked, repeats=repeats))])
+    (outcomes,) = runs.align([runs.read_run(write_run(folder / "run", verdict, asked, repeats=repeats))])
     return {one.code: one for one in mixed.interactions(outcomes, outcomes.usable())}
 
 

@@ -131,7 +131,7 @@ def outcomes_of(folder: Path, made: Answers, repeats: int) -> Outcomes:
     """A run whose answers come in the order of the repeats."""
     turn = {row: iter(answers) for row, answers in made.items()}
     written = write_run(folder, lambda c, t: next(turn[c, t]), ROWS, repeats=repeats)
-    return runs.align([runs.read(written)])[0]
+    return runs.align([runs.read_run(written)])[0]
 
 
 def test_one_of_k_and_all_of_k_are_what_every_choice_of_k_answers_gives(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_rows_that_no_source_has_are_not_left_out(tmp_path: Path) -> None:
     """ToolEyes has no rows of the same-name and reward types."""
     rows = pairs(clean_ids({"bfcl_v3": 2, "tooleyes": 3}))
     folder = write_run(tmp_path / "a", lambda c, t: True, rows, repeats=2)
-    found = repeated(runs.align([runs.read(folder)])[0])
+    found = repeated(runs.align([runs.read_run(folder)])[0])
     assert found is not None
     assert {line.left_out for line in found.lines.values()} == {0}
     assert found.lines["perturbed"].rows == sum(code != "clean" for _, code in rows)
@@ -259,7 +259,7 @@ def of_sample(run: runs.Run) -> dict[str, str]:
 
 def made(folder: Path, verdict: Verdict, **fields: object) -> tuple[runs.Run, Outcomes]:
     rows = pairs(clean_ids(SIZES))
-    run = runs.read(write_run(folder, verdict, rows, **fields))  # type: ignore[arg-type]
+    run = runs.read_run(write_run(folder, verdict, rows, **fields))  # type: ignore[arg-type]
     return run, counted(run)
 
 
@@ -308,7 +308,7 @@ def test_a_cell_with_a_missing_row_is_left_out_unless_that_is_allowed(tmp_path: 
 
 
 def test_samples_that_no_run_answered_belong_to_the_source_of_their_id(tmp_path: Path) -> None:
-    run = runs.read(write_run(tmp_path / "a", lambda c, t: True, pairs(clean_ids(SIZES))))
+    run = runs.read_run(write_run(tmp_path / "a", lambda c, t: True, pairs(clean_ids(SIZES))))
     named = [*zip(run.rows["clean_id"], run.rows["type_code"], strict=True), ("rotbench__x_1", "clean")]
     [outcomes] = runs.align([run], expected=named)
     assert set(stages.by_source(outcomes, of_sample(run))) == set(SIZES)
@@ -334,10 +334,10 @@ def test_a_component_that_loses_is_named_with_what_happens(tmp_path: Path) -> No
 def test_a_type_is_named_where_its_component_is_not_lost(tmp_path: Path) -> None:
     """Some are lost under one of six types: few points of the component."""
     rows = pairs(clean_ids({"bfcl_v3": 60}))
-    run = runs.read(write_run(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("7")), rows))
+    run = runs.read_run(write_run(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("7")), rows))
     quiet = answer(run, counted(run))
     assert quiet.worst == () and quiet.lines["reward"].word == "holds"
-    run = runs.read(write_run(tmp_path / "b", lambda c, t: not (t == "CD" and c[-1] in "1357"), rows))
+    run = runs.read_run(write_run(tmp_path / "b", lambda c, t: not (t == "CD" and c[-1] in "1357"), rows))
     found = answer(run, counted(run))
     assert found.worst == ("CD",) and found.lines["reward"].word == "holds"
     assert "Loses 40 points under CD. Keeps at least" in found.sentence
@@ -346,7 +346,7 @@ def test_a_type_is_named_where_its_component_is_not_lost(tmp_path: Path) -> None
 def test_at_a_low_clean_accuracy_a_loss_is_a_share_of_the_right_answers(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 60}))
     verdict = lambda c, t: c[-1] in "12" and taxonomy.component_of(t) != "reward"  # noqa: E731
-    run = runs.read(write_run(tmp_path / "a", verdict, rows))
+    run = runs.read_run(write_run(tmp_path / "a", verdict, rows))
     assert answer(run, counted(run)).sentence.startswith("Loses 100 % of its right answers when")
 
 
@@ -360,7 +360,7 @@ def test_runs_without_pairs_cannot_tell(tmp_path: Path) -> None:
     assert wrong.sentence.startswith("Cannot tell: no clean row was correct")
     for name in ("CD", "clean"):
         only = [(c, t) for c, t in pairs(clean_ids(SIZES)) if t == name]
-        run = runs.read(write_run(tmp_path / name, lambda c, t: True, only))
+        run = runs.read_run(write_run(tmp_path / name, lambda c, t: True, only))
         assert "no perturbed row and its clean row" in answer(run, counted(run)).sentence
 
 
@@ -401,7 +401,7 @@ def nulls(times: int, samples: int, right: float) -> Iterator[Outcomes]:
 
 @pytest.mark.parametrize("right", [0.5, 0.9])
 def test_a_model_that_loses_nothing_is_seldom_said_to_lose(right: float, tmp_path: Path) -> None:
-    run = runs.read(write_run(tmp_path / "any", lambda c, t: True, [("a", taxonomy.CLEAN)]))
+    run = runs.read_run(write_run(tmp_path / "any", lambda c, t: True, [("a", taxonomy.CLEAN)]))
     said = [answer(run, one) for one in nulls(60, 40, right)]
     assert sum("Loses" in one.sentence for one in said) <= 7  # components and types, 3 each at the level
     assert sum(bool(one.worst) for one in said) <= 5

@@ -318,14 +318,14 @@ IDS = clean_ids({"bfcl_v3": 6, "apibank": 20, "rotbench": 4, "toolalpaca": 4, "t
 
 
 def counted(folder: Path, subset: runs.Subset = "all", **how: Any) -> stages.Stages:
-    run = runs.read(folder)
+    run = runs.read_run(folder)
     [outcomes] = runs.align([run], subset=subset)
     return stages.stages(runs.within(run, outcomes), outcomes, **how)
 
 
 def test_the_stages_add_up_to_the_wrong_answers_and_their_shifts_to_delta_matched(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", coin(1), pairs(IDS), repeats=2)
-    run = runs.read(folder)
+    run = runs.read_run(folder)
     [outcomes] = runs.align([run])
     found = stages.stages(run, outcomes)
     counts = outcomes.counts()
@@ -370,7 +370,7 @@ def test_verdicts_without_stages_are_refused(tmp_path: Path) -> None:
     scores = folder / "scores.parquet"
     pq.write_table(pq.read_table(scores).drop_columns(["stage", "stage_detail"]), scores)
     with pytest.raises(UserError, match="is not a scored run: it has no column stage, stage_detail"):
-        runs.read(folder)
+        runs.read_run(folder)
 
 
 def test_a_run_without_a_wrong_answer_has_stages_of_nothing(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_the_shipped_counts_are_the_specifications(shared: Path) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> runs.Run:
-    return runs.read(write_run(tmp_path_factory.mktemp("runs") / "a", coin(1)))
+    return runs.read_run(write_run(tmp_path_factory.mktemp("runs") / "a", coin(1)))
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_retention_with_transition_counts_all_four(made: Summary) -> None:
 
 
 def test_the_paper_subset_has_102_priced_rows_and_no_bfcl_same_name(run: runs.Run) -> None:
-    counts = {code: found.of for code, found in counted(run, "paper").counts().items()}
+    counts = {code: found.tally for code, found in counted(run, "paper").counts().items()}
     assert {counts[code][1] for code in ("CD", "TD", "CD_NT", "TD_NT")} == {148 - 32 - 14}
     assert counts["same_name_A"][1] == 74 + 21 + 21
     assert (counts["clean"][1], counts["CD_AB"][1], counts["redundant"][1]) == (199, 148, 199)
@@ -151,8 +151,8 @@ def test_a_row_without_an_answer_is_a_gap_and_not_a_wrong_answer(tmp_path: Path)
 
 def test_a_row_that_only_another_run_has_is_missing_here(tmp_path: Path) -> None:
     rows = pairs(clean_ids())
-    whole = runs.read(write_run(tmp_path / "a", coin(1)))
-    part = runs.read(write_run(tmp_path / "b", coin(2), [r for r in rows if r[1] != "CD"], model="b"))
+    whole = runs.read_run(write_run(tmp_path / "a", coin(1)))
+    part = runs.read_run(write_run(tmp_path / "b", coin(2), [r for r in rows if r[1] != "CD"], model="b"))
     first, second = runs.align([whole, part])
     assert summarise(first).gaps == ()
     assert summarise(second).gaps == ("no rows of CD",)
@@ -163,7 +163,7 @@ def test_a_row_that_only_another_run_has_is_missing_here(tmp_path: Path) -> None
 
 def test_rows_named_by_the_release_count_as_missing(tmp_path: Path) -> None:
     rows = pairs(clean_ids())
-    part = runs.read(
+    part = runs.read_run(
         write_run(tmp_path / "a", coin(1), [r for r in rows if r != ("bfcl_v3__level1_3", "CD")])
     )
     [outcomes] = runs.align([part], expected=rows)
@@ -201,7 +201,7 @@ def test_repeats_are_counted_within_their_sample(tmp_path: Path) -> None:
 
 def test_a_perturbed_answer_is_paired_with_the_clean_answer_of_its_own_repeat(tmp_path: Path) -> None:
     rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
-    asked = runs.read(write_run(tmp_path / "a", lambda c, t: True, rows, repeats=4))
+    asked = runs.read_run(write_run(tmp_path / "a", lambda c, t: True, rows, repeats=4))
     right = {("clean", 0), ("clean", 1), ("CD", 1), ("CD", 2)}
     keys = zip(asked.rows["type_code"].tolist(), asked.rows["repeat"].tolist(), strict=True)
     said = {**asked.rows, "correct": np.array([int(key in right) for key in keys])}
@@ -211,11 +211,11 @@ def test_a_perturbed_answer_is_paired_with_the_clean_answer_of_its_own_repeat(tm
 
 def test_a_repeat_that_was_never_asked_is_missing(tmp_path: Path) -> None:
     rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
-    thrice = runs.read(write_run(tmp_path / "a", lambda c, t: True, rows, repeats=3))
+    thrice = runs.read_run(write_run(tmp_path / "a", lambda c, t: True, rows, repeats=3))
     record = json.loads((tmp_path / "a" / "run.json").read_text())
     record["settings"]["repeat"] = 5
     (tmp_path / "a" / "run.json").write_text(json.dumps(record))
-    for run, repeats, missing in ((thrice, 3, 0), (runs.read(tmp_path / "a"), 5, 2)):
+    for run, repeats, missing in ((thrice, 3, 0), (runs.read_run(tmp_path / "a"), 5, 2)):
         outcomes = counted(run)
         assert outcomes.repeats == repeats
         assert {code: (found.n, found.missing) for code, found in outcomes.counts().items()} == {
@@ -227,7 +227,7 @@ def test_a_repeat_that_was_never_asked_is_missing(tmp_path: Path) -> None:
 def test_a_type_that_this_version_does_not_know_is_named(tmp_path: Path) -> None:
     rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
     other = {"CD": "of_tomorrow"}
-    run = runs.read(write_run(tmp_path / "a", coin(1), rows, type_code=lambda c, t: other.get(t, t)))
+    run = runs.read_run(write_run(tmp_path / "a", coin(1), rows, type_code=lambda c, t: other.get(t, t)))
     refuses("type 'of_tomorrow' is in no taxonomy of this version", runs.align, [run])
 
 
@@ -235,7 +235,7 @@ def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp
     rows = pairs(clean_ids({"bfcl_v3": 4, "apibank": 3}))
     unstated = {"bfcl_v3__level1_2", "apibank__level3_0"}
     flags = lambda c, t: [schema.GOLD_NOT_STATED] if c in unstated else []  # noqa: E731
-    run = runs.read(write_run(tmp_path / "a", coin(1), rows, flags=flags))
+    run = runs.read_run(write_run(tmp_path / "a", coin(1), rows, flags=flags))
     everything, verified = counted(run), counted(run, "verified")
     assert set(everything.clean_ids) - set(verified.clean_ids) == unstated
     assert verified.counts()["clean"].n == everything.counts()["clean"].n - 2 == 5
@@ -244,31 +244,33 @@ def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp
 def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 2}))
     good = write_run(tmp_path / "good", coin(1), rows)
-    refuses("is not a run folder", runs.read, tmp_path / "nowhere")
+    refuses("is not a run folder", runs.read_run, tmp_path / "nowhere")
     (tmp_path / "other").mkdir()
-    refuses(r"is not a run folder: it has no run\.json", runs.read, tmp_path / "other")
+    refuses(r"is not a run folder: it has no run\.json", runs.read_run, tmp_path / "other")
     unscored = write_run(tmp_path / "unscored", coin(1), rows)
     (unscored / "scores.parquet").unlink()
-    refuses("rbtc score", runs.read, unscored)
+    refuses("rbtc score", runs.read_run, unscored)
     damaged = write_run(tmp_path / "damaged", coin(1), rows)
     (damaged / "scores.parquet").write_bytes((good / "scores.parquet").read_bytes()[:500])
-    refuses("is damaged", runs.read, damaged)
+    refuses("is damaged", runs.read_run, damaged)
     refuses(
-        "44 predictions more than once", runs.read, write_run(tmp_path / "doubled", coin(1), rows + rows[:44])
+        "44 predictions more than once",
+        runs.read_run,
+        write_run(tmp_path / "doubled", coin(1), rows + rows[:44]),
     )
     mixed = write_run(tmp_path / "mixed", coin(1), rows, mode=lambda c, t: "fc" if t == "clean" else "prompt")
-    refuses("mixes 2 modes", runs.read, mixed)
+    refuses("mixes 2 modes", runs.read_run, mixed)
     (good / "run.json").write_text("{")
-    refuses(r"run\.json is damaged", runs.read, good)
+    refuses(r"run\.json is damaged", runs.read_run, good)
 
 
 def test_runs_on_other_datasets_are_never_put_side_by_side(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 2}))
-    first = runs.read(write_run(tmp_path / "a", coin(1), rows))
-    of_a_build = runs.read(write_run(tmp_path / "b", coin(1), rows, version=None))
+    first = runs.read_run(write_run(tmp_path / "a", coin(1), rows))
+    of_a_build = runs.read_run(write_run(tmp_path / "b", coin(1), rows, version=None))
     assert runs.align([first, of_a_build]), "one fingerprint: a build and its release"
-    other_rows = runs.read(write_run(tmp_path / "c", coin(1), rows, fingerprint="e" * 32))
-    other_text = runs.read(write_run(tmp_path / "d", coin(1), rows, sample_hash=lambda c, t: t))
+    other_rows = runs.read_run(write_run(tmp_path / "c", coin(1), rows, fingerprint="e" * 32))
+    other_text = runs.read_run(write_run(tmp_path / "d", coin(1), rows, sample_hash=lambda c, t: t))
     for other in (other_rows, other_text):
         refuses("different datasets", runs.align, [first, other])
 
@@ -292,7 +294,7 @@ def answers_run(tmp_path_factory: pytest.TempPathFactory) -> runs.Run:
         flags=lambda c, t: ["quoted_call", "rare"] if (c, t) in quoted else [],
         error_mode=lambda c, t: {"CD": "name_bias", "TD": "omitted"}.get(t) if (c, t) in WRONG else None,
     )
-    return runs.read(folder)
+    return runs.read_run(folder)
 
 
 def test_wrong_answers_count_for_their_type_and_its_component(answers_run: runs.Run) -> None:

@@ -75,7 +75,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: record.Mode) -> Non
     run = record.start(tmp_path / "run", dataset, settings, len(rows))
     opened = who.vllm("tiny", request_settings.RequestSettings(decoding=decoding), who.Effort(concurrency=16))
     session.run(run, dataset, opened)
-    found = predictions.read(run.answers_path)
+    found = predictions.read_predictions(run.answers_path)
     assert [one.id for one in found] == [row.id for row in rows]
     transition = [one for one in found if one.component == "transition"]
     assert {one.injected for one in transition} == {True}

@@ -59,7 +59,7 @@ def test_an_agent_on_the_sdk(stream: bool, tmp_path: Path) -> None:
     assert model[1]["content"][0] == THINKING
     said = [block["content"] for block in model[4]["content"]]
     assert said == [injected_error("transient_timeout"), '{"status":"ok"}']
-    lines = journal.read(tmp_path / "j")
+    lines = journal.read_exchanges(tmp_path / "j")
     assert [len(line.held) for line in lines] == [0, 1, 0]
     assert api.summary(tmp_path / "j").faults["transient_timeout"]["met"] == 1  # type: ignore[union-attr]
     assert "sk-ant-test" not in (tmp_path / "j").read_text()

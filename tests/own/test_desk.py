@@ -9,9 +9,9 @@ import yaml
 
 from robustbench_tc.eval.score import matchers
 from robustbench_tc.own.cases import CaseFile
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.own.desk import desk
 from robustbench_tc.own.lint import lint
-from robustbench_tc.own.read import read_cases
 from robustbench_tc.own.tools import entries
 from robustbench_tc.schema import Json
 

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings, strategies as st
 
 from robustbench_tc import api
 from robustbench_tc.own import drafting, yaml
+from robustbench_tc.own.cases_file import Checker, read_cases
 from robustbench_tc.own.desk import desk
 from robustbench_tc.own.drafting import Sampler
-from robustbench_tc.own.read import Checker, read_cases
 from robustbench_tc.own.reviewing import Reviewing, ask_all
 from robustbench_tc.own.tools import parse_tools
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.cli import main
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.cases_file import read_cases
 
 from ..conftest import NIGHTLY
 from ..refusals import refuses

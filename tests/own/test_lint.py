@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import api
 from robustbench_tc.own.advice import RULES, alike
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.own.lint import Finding, lint
-from robustbench_tc.own.read import read_cases
 from robustbench_tc.own.rules import GENAI, REVISIONS, Provider, tokens
 from robustbench_tc.own.tools import entries, parse_tools
 

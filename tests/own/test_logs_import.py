@@ -9,7 +9,7 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.own import yaml
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.cases_file import read_cases
 
 from ..refusals import refuses
 from .shop import CRM, ORDERS

@@ -10,7 +10,7 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.own import openapi
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.own.tools import parse_tools
 
 from ..refusals import refuses

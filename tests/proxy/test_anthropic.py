@@ -93,7 +93,7 @@ def test_a_reply_of_both_kinds_goes_out_in_part_and_is_whole_for_the_model(
     assert [CACHED.items() <= block.items() for block in answers["content"]] == [True, True, False]
     assert three["messages"][1] == reply_of_model
     assert [block["content"] for block in three["messages"][2]["content"]][2] == '{"status":"ok"}'
-    lines = journal.read(tmp_path / "j")
+    lines = journal.read_exchanges(tmp_path / "j")
     assert [(line.turn, len(line.held), line.model) for line in lines] == [
         (0, 1, "claude-test"),
         (1, 0, "claude-test"),
@@ -254,15 +254,22 @@ def written(turns: list[Any]) -> tuple[Json, Json, Json]:
 def test_one_conversation_is_the_same_in_three_dialects(turns: list[Any]) -> None:
     chat, flat, blocks = written(turns)
     found = [
-        plain(one) for one in (ChatCompletions().read(chat), RESPONSES.read(flat), MESSAGES.read(blocks))
+        plain(one)
+        for one in (
+            ChatCompletions().read_request(chat),
+            RESPONSES.read_request(flat),
+            MESSAGES.read_request(blocks),
+        )
     ]
     for messages, _ in found:  # a text behind results is a block there
         for one in messages:
             if isinstance(one["content"], list):
                 (one["content"],) = (part["text"] for part in one["content"])
     assert found[0] == found[1] == found[2]
-    assert RESPONSES.read(RESPONSES.write(RESPONSES.read(flat))) == RESPONSES.read(flat)
-    assert MESSAGES.write(MESSAGES.read(blocks)) == blocks
+    assert RESPONSES.read_request(RESPONSES.write(RESPONSES.read_request(flat))) == RESPONSES.read_request(
+        flat
+    )
+    assert MESSAGES.write(MESSAGES.read_request(blocks)) == blocks
 
 
 @given(CALLS, WORDS, st.integers(1, 30))
@@ -282,7 +289,7 @@ def test_a_reply_in_pieces_is_the_whole_reply_in_three_dialects(
     for dialect, stream, whole, data in streams:
         for event in END.split(data):
             list(stream.feed(loaded(event_data(event))))
-        found, wanted = stream.said(), dialect.said(whole)
+        found, wanted = stream.whole_reply(), dialect.parse_reply(whole)
         assert found is not None and wanted is not None
         assert found.message == wanted.message and found.finish == wanted.finish
         about = [

@@ -43,7 +43,7 @@ def test_equal_names_are_told_apart_and_mapped_back(stream: bool, word: str, tmp
         assert calls(found) == [GET]
         talk = [*ASKED, found, *results(found)]
         ask(client, talk, stream=stream)
-    lines = journal.read(tmp_path / "j")
+    lines = journal.read_exchanges(tmp_path / "j")
     assert lines[0].opened is not None and lines[0].opened.defend == (word,)
     assert [call["name"] for line in lines for call in line.replies[0]["tool_calls"] or ()] == [
         "get_order"
@@ -88,7 +88,7 @@ def test_an_invalid_call_is_answered_and_the_model_asked_once_more(stream: bool,
     first, other = script.bodies[1]["messages"][2:]
     assert first["content"].startswith("Invalid call of refund") and "Not carried out" in other["content"]
     assert script.bodies[2]["messages"][1:4] == script.bodies[1]["messages"][1:4]
-    lines = journal.read(tmp_path / "j")
+    lines = journal.read_exchanges(tmp_path / "j")
     assert [(len(line.replies), len(line.held)) for line in lines] == [(1, 2), (1, 1)]
 
 
@@ -100,7 +100,7 @@ def test_a_call_that_a_defence_refuses_is_no_call_of_the_agents(tmp_path: Path) 
         ask(client, [*ASKED, first, *results(first)])
     told = [one["content"] for one in script.bodies[2]["messages"] if one["role"] == "tool"]
     assert told[0].startswith("Invalid call") and told[1] == TIMEOUT
-    assert [line.turn for line in journal.read(tmp_path / "j")] == [0, 1]
+    assert [line.turn for line in journal.read_exchanges(tmp_path / "j")] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_defence_sees_the_tools_that_the_door_adds(defend: tuple[str, ...], tm
     with door(wrong_then_right, plan, tmp_path / "j") as (client, _):  # type: ignore[arg-type]
         assert calls(ask(client, ASKED)["choices"][0]["message"]) == [PAY]
     assert bodies[1]["messages"][-1]["content"].startswith("Invalid call of ")
-    (line,) = journal.read(tmp_path / "j")
+    (line,) = journal.read_exchanges(tmp_path / "j")
     assert [call["name"].split("__")[-1] for call in line.held] == ["refund_Budget"]
 
 

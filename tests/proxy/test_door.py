@@ -110,7 +110,7 @@ def test_a_reply_of_both_kinds_goes_out_in_part_and_is_whole_for_the_model(
     assert calls(reply) == [CHEAP, GET, PAY]
     assert [one["content"] for one in answers] == ["true result", "true result", '{"status":"ok"}']
     assert script.bodies[2]["messages"][: len(script.bodies[1]["messages"])] == script.bodies[1]["messages"]
-    lines = journal.read(tmp_path / "j")
+    lines = journal.read_exchanges(tmp_path / "j")
     assert [(line.turn, len(line.held)) for line in lines] == [(0, 1), (1, 0), (1, 0)]
     assert lines[0].held[0]["name"] == "refund_Budget"
 
@@ -125,7 +125,7 @@ def test_a_reply_of_distractors_only_is_answered_at_most_three_times(stream: boo
     assert len(script.bodies) == 8
     assert len(script.bodies[3]["messages"]) == 1 + 3 * 2
     assert script.bodies[4]["messages"][: len(script.bodies[3]["messages"])] == script.bodies[3]["messages"]
-    lines = journal.read(tmp_path / "j")
+    lines = journal.read_exchanges(tmp_path / "j")
     assert [len(line.held) for line in lines] == [4, 4]
     assert [len(line.replies) for line in lines] == [4, 4]
 
@@ -197,7 +197,7 @@ def test_results_are_replaced_where_the_plan_allows_it(
     assert said == contents
     again = [one["content"] for one in script.bodies[2]["messages"] if one["role"] == "tool"]
     assert again[:2] == contents
-    line = journal.read(tmp_path / "j")[1]
+    line = journal.read_exchanges(tmp_path / "j")[1]
     assert len(line.spared) == spared
     assert [one.label for one in line.replaced] == ["after_effect"] * (2 - contents.count("true result"))
 
@@ -233,7 +233,7 @@ def test_a_provider_that_refuses_equal_names(stream: bool, tmp_path: Path) -> No
         body = {"messages": ASKED, "tools": [TOOLS[0], *TOOLS], "stream": stream}
         status, said = client.post("case.0", body)
         assert (status, len(server.seen)) == (400, 4) and b"must be unique" in said
-    assert [line.skipped for line in journal.read(tmp_path / "j")] == ["not_expressible"] * 3
+    assert [line.skipped for line in journal.read_exchanges(tmp_path / "j")] == ["not_expressible"] * 3
 
 
 def test_an_agent_that_rewrites_its_history_still_gets_replies() -> None:
@@ -255,7 +255,7 @@ def test_what_is_not_changed_passes_byte_by_byte(tmp_path: Path) -> None:
     ):
         got = send(f"{url.replace('/v1', '/s/a%2Fb%20c.3/v1')}/chat/completions", text)
         assert (got.body, server.seen[0].body) == (reply, text)
-    (line,) = journal.read(tmp_path / "j")
+    (line,) = journal.read_exchanges(tmp_path / "j")
     assert (line.session, line.replies[0]["text"]) == ("a/b c.3", "Hi")
 
 
@@ -416,7 +416,9 @@ def test_results_of_running_systems(tmp_path: Path) -> None:
     said = [one["content"] for one in script.bodies[3]["messages"] if one["role"] == "tool"]
     # The distractor's call counts for none of them.
     assert said == ['{"ok":', '{"status":"ok"}', '{"ok": true}', "{}"]
-    met = [(one.kind, one.seconds) for line in journal.read(tmp_path / "j") for one in line.replaced]
+    met = [
+        (one.kind, one.seconds) for line in journal.read_exchanges(tmp_path / "j") for one in line.replaced
+    ]
     assert met == [("truncated", 0.0), ("latency", 0.3), ("empty_result", 0.0)]
 
 

@@ -87,7 +87,7 @@ def test_requests_of_another_api_pass_and_are_noted(tmp_path: Path) -> None:
     with first(lambda seen: Answer(), Plan(bench="own", types=("CD",)), tmp_path) as (url, said):
         for path in ("/messages/batches", "/completions", "/embeddings", "/models"):
             assert send(f"{url}/s/refund-17.0/v1{path}", BODY).body == b"{}"
-    assert [one.skipped for one in journal.read(tmp_path / "j")] == ["path_is_not_perturbed"] * 2
+    assert [one.skipped for one in journal.read_exchanges(tmp_path / "j")] == ["path_is_not_perturbed"] * 2
     assert len(said) == 1 and "path is not perturbed" in said[0]
 
 
@@ -190,7 +190,7 @@ def test_the_official_client_sync_async_and_streamed(tmp_path: Path) -> None:
         with openai.OpenAI(base_url=url, api_key="k", default_headers={"X-RBTC-Session": "a.1"}) as own:
             found = own.chat.completions.create(**asked).choices[0].message
         assert calls(found.model_dump()) == [GET, PAY]
-    assert {one.session for one in journal.read(tmp_path / "j")} == {"refund-17.0", "a.1"}
+    assert {one.session for one in journal.read_exchanges(tmp_path / "j")} == {"refund-17.0", "a.1"}
 
 
 # --- OpenAI's own client behind the door: it is left as it is, and reads what the door writes

@@ -13,8 +13,8 @@ from robustbench_tc import api, seeding
 from robustbench_tc.builders.own.dataset import pool
 from robustbench_tc.builders.perturb import REGISTRY, Context
 from robustbench_tc.eval import wire
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.own.logs.importing import Imported
-from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.journal import Journal
@@ -102,7 +102,7 @@ def test_a_history_with_calls_and_instructions_of_the_agents(tmp_path: Path) -> 
             assert second[: len(first)] == first
             answered = second[-1]["content"]
             assert answered == ("true result" if repeat < 2 else found[-1].injected_error)
-    lines = journal.read(tmp_path / "j")
+    lines = journal.read_exchanges(tmp_path / "j")
     assert [(line.row, line.turn) for line in lines] == [
         (f"own__refund-17::{code}", turn) for code in plan.types for turn in (0, 1)
     ]
@@ -148,7 +148,7 @@ def test_every_turn_of_a_case_gets_its_row(tmp_path: Path) -> None:
     assert [one["content"] for one in last["messages"][6:]] == ["true result", '{"status":"ok"}']
     names = [{one["function"]["name"] for one in body["tools"]} for body in (first, third)]
     assert names == [{"get_order", "get_order_Budget", "refund"}, {"get_order", "refund", "refund_Budget"}]
-    lines = journal.read(tmp_path / "j")
+    lines = journal.read_exchanges(tmp_path / "j")
     assert [(line.row, line.turn) for line in lines] == [
         ("own__two.1::CD", 0), ("own__two.1::CD", 1), ("own__two.2::CD", 0), ("own__two.2::CD", 1)
     ]  # fmt: skip
@@ -195,7 +195,7 @@ def test_a_turn_whose_row_cannot_be_put_passes_as_it_is(tmp_path: Path) -> None:
         assert script.bodies[0]["messages"][0]["content"].startswith("Get order 7. ")
         assert script.bodies[-1]["messages"][4] == {"role": "user", "content": "Refund it."}
         assert script.bodies[-1]["tools"] == TOOLS
-        assert [line.skipped for line in journal.read(path)] == [None, None, reason, reason]
+        assert [line.skipped for line in journal.read_exchanges(path)] == [None, None, reason, reason]
     script = Script(chat_reply([PAY]))
     asked = wire.first(next(row for row in found if row.id == "own__two.2::clean"), "fc")
     with (
@@ -204,7 +204,7 @@ def test_a_turn_whose_row_cannot_be_put_passes_as_it_is(tmp_path: Path) -> None:
         Client(url) as client,
     ):
         client.post("two.2.0", {"messages": asked.messages, "tools": asked.tools})
-    assert journal.read(tmp_path / "j")[0].row == "own__two.2::CD"
+    assert journal.read_exchanges(tmp_path / "j")[0].row == "own__two.2::CD"
     assert script.bodies[0]["messages"] == wire.first(second, "fc").messages
 
 
@@ -226,12 +226,12 @@ def test_another_request_under_a_cases_session_passes_and_is_noted(tmp_path: Pat
         for session, body in asked:
             assert client.post(session, body)[0] == 200
     assert script.bodies == [body for _, body in asked]
-    assert [line.skipped for line in journal.read(tmp_path / "j")] == [
+    assert [line.skipped for line in journal.read_exchanges(tmp_path / "j")] == [
         "tools_are_not_the_cases",
         "request_is_not_the_cases",
         "unknown_case",
     ]
-    assert summary(journal.read(tmp_path / "j")).other_tools == {}  # one request of it had them
+    assert summary(journal.read_exchanges(tmp_path / "j")).other_tools == {}  # one request of it had them
 
 
 @pytest.mark.parametrize(("requests", "named"), [(1, {"CD": 1}), (2, {})])
@@ -247,7 +247,7 @@ def test_a_session_that_never_lists_a_tool_of_its_case_is_named(
     ):
         for tools in ([other], [other, *TOOLS])[:requests]:
             assert client.post("refund-17.0", {"messages": HISTORY, "tools": tools})[0] == 200
-    assert summary(journal.read(tmp_path / "j")).other_tools == named
+    assert summary(journal.read_exchanges(tmp_path / "j")).other_tools == named
 
 
 SESSIONS = Sessions(Journal(None))
@@ -340,6 +340,6 @@ def test_a_session_becomes_cases(tmp_path: Path) -> None:
     assert [one.name for one in first.turns[0].answers[0].calls] == ["get_order"]
     assert first.turns[0].results == {"get_order": ({"total": 9},)}
     assert (first.reviewed, second.turns[0].messages[-1]["content"]) == (False, "Hello")
-    lines = journal.read(path)
+    lines = journal.read_exchanges(path)
     assert [len(one.asked.messages) for one in lines if one.asked] == [1, 1, 1, 1]
     assert [one.asked.after for one in lines if one.asked] == [0, 1, 3, 0]

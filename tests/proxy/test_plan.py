@@ -201,19 +201,19 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     kept.write(Exchange(session="a.0", repeat=0, number=1, replies=[{"text": "x" * 200_000}]), NONE)
     kept.write(Exchange(session="a.0", repeat=0, number=2, error="\ud800"), NONE)
     kept.close()
-    found = journal.read(path)
+    found = journal.read_exchanges(path)
     assert [one.number for one in found] == [1, 2]
     assert len(str(found[0].replies[0]["text"])) < 101_000
     assert path.stat().st_mode & 0o077 == 0
     path.write_bytes(path.read_bytes() + b'{"v": 1, "sess')
-    assert len(journal.read(path)) == 2
+    assert len(journal.read_exchanges(path)) == 2
     kept = Journal(path)  # takes the torn line away before it goes on
     kept.write(Exchange(session="a.0", repeat=0, number=3), NONE)
     kept.close()
-    assert [one.number for one in journal.read(path)] == [1, 2, 3]
+    assert [one.number for one in journal.read_exchanges(path)] == [1, 2, 3]
     path.write_bytes(b"nothing\n" + path.read_bytes())
     refuses("not a journal of a door", Journal, path)
-    refuses("jsonl:1: not a line of a door's journal", journal.read, path)
+    refuses("jsonl:1: not a line of a door's journal", journal.read_exchanges, path)
 
 
 def test_a_full_journal_takes_no_more_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +223,7 @@ def test_a_full_journal_takes_no_more_lines(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(journal, "MOST_BYTES", most)
     for number in range(2, 10):
         kept.write(Exchange(session="a.0", repeat=0, number=number), NONE)
-    assert [one.number for one in journal.read(tmp_path / "j")] == [1, 2, 3]
+    assert [one.number for one in journal.read_exchanges(tmp_path / "j")] == [1, 2, 3]
     assert (tmp_path / "j").stat().st_size <= most
     refuses("choose another --journal", Journal, tmp_path)
 

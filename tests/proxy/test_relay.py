@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.eval import wire as rows_wire
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import Plan
@@ -26,7 +26,7 @@ REPLY = '{"id":"x",  "choices":[{"index":0,"message":{"role":"assistant","conten
 
 def recorded() -> list[tuple[bytes, list[bytes]]]:
     """500 requests of the bundled set, with replies whole and in pieces of every kind."""
-    rows = read(BUNDLED, "bundled").samples
+    rows = read_pool(BUNDLED, "bundled").samples
     found = []
     for number in range(500):
         row = rows[number % len(rows)]

@@ -177,7 +177,7 @@ def test_a_reply_of_both_kinds(stream: bool, tmp_path: Path) -> None:
     ]
     assert two["input"][1] == response([], turn=1)["output"][0]
     assert three["input"][: len(two["input"])] == two["input"]
-    assert [len(line.held) for line in journal.read(tmp_path / "j")] == [1, 0, 0]
+    assert [len(line.held) for line in journal.read_exchanges(tmp_path / "j")] == [1, 0, 0]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -236,7 +236,7 @@ def test_what_is_not_changed_passes_byte_by_byte(tmp_path: Path) -> None:
     ):
         got = send(f"{url.replace('/v1', '/s/a.0/v1')}/responses", text)
         assert (got.body, server.seen[0].body) == (b"".join(pieces), text)
-    assert journal.read(tmp_path / "j")[0].replies[0]["text"] == "Hello."
+    assert journal.read_exchanges(tmp_path / "j")[0].replies[0]["text"] == "Hello."
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -12,7 +12,7 @@ from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.registry import donor_pools
-from robustbench_tc.builders.sources import read
+from robustbench_tc.builders.sources import read_pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, wire
 from robustbench_tc.eval.score import judge
@@ -56,7 +56,7 @@ def played(
             messages: list[Json] = [{"role": "system", "content": "You are an agent."}, *asked.messages]
             work(client, session, messages, asked.tools or [], stream=number % 2 == 1)
     assert model.wrong == []
-    return journal.read(path)
+    return journal.read_exchanges(path)
 
 
 def counted(model: CallsAll, lines: Sequence[journal.Exchange], session: str) -> int:
@@ -95,7 +95,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> inputs.Dataset:
 @pytest.fixture(scope="module")
 def full(shared: Path) -> Sequence[Sample]:
     """The clean samples of the full profile."""
-    return read(shared / "sources", "full").samples
+    return read_pool(shared / "sources", "full").samples
 
 
 def test_every_type_over_the_bundled_set(bundled: inputs.Dataset, tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def through_the_door(
             # The reference agents know the requests of the harness only: asked on after a distractor's
             # answer, they refuse.
             work(client, session, asked.messages, asked.tools or [], rounds=rounds, gives_up=True)
-    return journal.read(path)
+    return journal.read_exchanges(path)
 
 
 @pytest.mark.parametrize("name", ["oracle", "name-biased", "first-of-duplicates", "gives-up-on-error"])
@@ -266,6 +266,6 @@ def test_verdicts_are_those_of_the_harness(bundled: inputs.Dataset, name: str, t
     assert {key: verdict for key, verdict in got.items() if verdict != wanted[key]} == {}
     made = score(tmp_path / "journal.jsonl", dataset=bundled.name, out=tmp_path / "run")
     assert made.failures == {}
-    judged_by_score = {one.prediction.id: one.verdict for one in failures.read(made.folder.path)}
+    judged_by_score = {one.prediction.id: one.verdict for one in failures.read_judged(made.folder.path)}
     assert judged_by_score.keys() == wanted.keys()
     assert {key: one for key, one in judged_by_score.items() if one != wanted[key]} == {}

@@ -13,7 +13,7 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import levels, runs, stages, summary, values
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.packs import mixed, severity
-from robustbench_tc.eval.stats.runs import align, read
+from robustbench_tc.eval.stats.runs import align, read_run
 from robustbench_tc.sql.query import Inputs, connect, marts
 
 from ..conftest import NIGHTLY
@@ -203,7 +203,7 @@ def test_every_value_of_every_run_agrees(
     (subset, allow_missing, _), every = asked
     run = str(folders[shape])
     made, expected = every.of(run), every.release or None
-    read = runs.read(run)
+    read = runs.read_run(run)
     [outcomes] = runs.align([read], subset=subset, expected=expected)
     found = values.from_counts(outcomes.counts(), outcomes.usable(allow_missing), partial=allow_missing)
     every_value_agrees(found, made)
@@ -292,7 +292,7 @@ def test_gap_closures_of_runs_agree(tmp_path: Path) -> None:
     made = Marts(Inputs(runs=folders, parameters={"baseline": "m0"}))
     lines = {}
     for folder in folders:
-        [outcomes] = runs.align([runs.read(folder)])
+        [outcomes] = runs.align([runs.read_run(folder)])
         lines[folder] = values.from_counts(outcomes.counts(), outcomes.usable()).lines
     found = made["gap_closure"]
     assert len(found) == 2 * 4
@@ -330,7 +330,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_doses(run: Path) -> None:
-    (outcomes,) = align([read(run)])
+    (outcomes,) = align([read_run(run)])
     expected = [(one, dose) for one in severity.series(outcomes, outcomes.types) for dose in one.doses]
     found = mart("doses", run)
     assert len(found) == len(expected)
@@ -346,7 +346,7 @@ def test_doses(run: Path) -> None:
 
 
 def test_interactions(run: Path) -> None:
-    (outcomes,) = align([read(run)])
+    (outcomes,) = align([read_run(run)])
     expected = mixed.interactions(outcomes, outcomes.types)
     found = mart("interactions", run)
     assert [row["mixture"] for row in found] == [one.code for one in expected] and len(found) == 11

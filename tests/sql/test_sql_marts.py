@@ -202,9 +202,9 @@ def test_the_verified_subset_is_the_python_one(tmp_path: Path) -> None:
         return ["gold_not_stated"] if clean_id in unstated else ["several_steps"]
 
     folder = str(write_run(tmp_path / "run", coin(5), flags=flags))
-    [outcomes] = runs.align([runs.read(folder)], subset="verified")
+    [outcomes] = runs.align([runs.read_run(folder)], subset="verified")
     assert set(outcomes.clean_ids) == set(clean_ids()) - unstated
-    ours = {code: found.of for code, found in outcomes.counts().items()}
+    ours = {code: found.tally for code, found in outcomes.counts().items()}
     asked = Inputs(runs=[folder], subset="verified")
     assert {r["type_code"]: (r["correct"], r["n"]) for r in rows("accuracy", asked)} == ours
     everything = {r["type_code"]: r["n"] for r in rows("accuracy", Inputs(runs=[folder]))}

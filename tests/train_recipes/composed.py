@@ -10,13 +10,13 @@ from robustbench_tc.train_recipes import compose, recipe as recipes, rows
 
 def shards_of(dataset: Path, words: Sequence[str] = (), name: recipes.Name = "grpo") -> rows.Shards:
     """The files that verl reads."""
-    recipe, _ = recipes.read(name, words)
+    recipe, _ = recipes.read_recipe(name, words)
     return rows.write(rows.choose(str(dataset), recipe), Path(tempfile.mkdtemp()) / "rows")
 
 
 def composed(dataset: Path, model: Path, words: Sequence[str] = (), name: recipes.Name = "grpo") -> Any:
     """The whole config. `words`: switches and Hydra's overrides."""
-    recipe, overrides = recipes.read(name, words)
+    recipe, overrides = recipes.read_recipe(name, words)
     folder = Path(tempfile.mkdtemp())
     shards = rows.write(rows.choose(str(dataset), recipe), folder / "rows")
     return compose.compose(recipe, shards, model, folder, overrides)

@@ -87,7 +87,7 @@ def judged(build: Folder, sources: Path) -> dict[str, Check]:
 def test_rows_of_a_switch_pass_and_a_planted_query_does_not(
     name: recipes.Name, words: list[str], expected: set[bool], built: Path, sources: Path, tmp_path: Path
 ) -> None:
-    recipe = recipes.read(name, words)[0]
+    recipe = recipes.read_recipe(name, words)[0]
     rows = choose(str(built), recipe)
     assert set(map(perturbed, rows.train)) == expected
     checks = judged(as_a_build(rows, recipe, tmp_path / "rows"), sources)
@@ -112,13 +112,15 @@ def test_rows_of_a_switch_pass_and_a_planted_query_does_not(
 def test_live_rows_ask_nothing_of_the_benchmarks(sources: Path, tmp_path: Path) -> None:
     """Their own gate is that of a live build; here: no query of the static benchmark or of its pools."""
     build_live(out=tmp_path / "live", kinds=("timeout_after_effect", "stale_read"))
-    chosen = choose(str(tmp_path / "live"), recipes.read("grpo", ["data=live"])[0])
+    chosen = choose(str(tmp_path / "live"), recipes.read_recipe("grpo", ["data=live"])[0])
     leaks, _ = contamination.leaks_of(sources)
     assert leaks is not None and {row.extra_info["source"] for row in chosen.train} == {"orders", "calendar"}
     for row in (*chosen.train, *chosen.validation):
         assert not leaks(row.extra_info["clean_id"], row.prompt)
     faults = {row.extra_info["type_code"] for row in chosen.train} - {"clean"}
     for held in ("orders", *faults):
-        rest = choose(str(tmp_path / "live"), recipes.read("grpo", ["data=live", f"hold_out={held}"])[0])
+        rest = choose(
+            str(tmp_path / "live"), recipes.read_recipe("grpo", ["data=live", f"hold_out={held}"])[0]
+        )
         assert 0 < len(rest.train) < len(chosen.train) and rest.validation == chosen.validation
         assert not any(held in (row.extra_info["source"], row.extra_info["type_code"]) for row in rest.train)

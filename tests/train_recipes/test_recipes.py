@@ -96,7 +96,7 @@ def test_every_value_says_where_it_is_from() -> None:
 
 
 def test_the_recipe_that_ships_is_the_papers() -> None:
-    shipped, words = recipes.read("grpo", ["trainer.n_gpus_per_node=4"])
+    shipped, words = recipes.read_recipe("grpo", ["trainer.n_gpus_per_node=4"])
     assert words == ["trainer.n_gpus_per_node=4"]
     assert (shipped.data, shipped.alpha, shipped.shaping, shipped.hold_out) == ("dr-full", None, 0, None)
     reward = shipped.verl["reward"]["custom_reward_function"]
@@ -106,7 +106,7 @@ def test_the_recipe_that_ships_is_the_papers() -> None:
 
 def test_trls_values_are_made_of_the_same_file() -> None:
     """As they were written out before: 128 answers an update, 64 prompts with 4 answers at a time."""
-    values = recipes.read("grpo")[0].values
+    values = recipes.read_recipe("grpo")[0].values
     made = {name: recipes.value_at(values, key) for name, key in grpo.FIELDS.items()} | grpo._batches(values)
     assert made == {
         "per_device_train_batch_size": 16,
@@ -125,7 +125,7 @@ def test_trls_values_are_made_of_the_same_file() -> None:
         "num_train_epochs": 3,
         "eval_steps": 10,
     }
-    values = recipes.read("sft")[0].values
+    values = recipes.read_recipe("sft")[0].values
     assert all(recipes.value_at(values, key) is not None for key in sft.FIELDS.values())
 
 
@@ -148,20 +148,20 @@ def test_trls_values_are_made_of_the_same_file() -> None:
     ],
 )
 def test_switches_that_do_not_go_together_are_one_line(name: Any, words: list[str], said: str) -> None:
-    refuses(said, recipes.read, name, words)
+    refuses(said, recipes.read_recipe, name, words)
 
 
 def test_a_recipe_of_ones_own(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text((FOLDER / "grpo.yaml").read_text().replace("data: dr-full ", "data: dr-mixed "))
-    assert recipes.read("grpo", [], mine)[0].data == "dr-mixed"
+    assert recipes.read_recipe("grpo", [], mine)[0].data == "dr-mixed"
     mine.write_text(mine.read_text() + "sampling: minimax\n")
-    refuses("unknown field `sampling`", recipes.read, "grpo", [], mine)
-    refuses("no recipe", recipes.read, "grpo", [], tmp_path / "none.yaml")
+    refuses("unknown field `sampling`", recipes.read_recipe, "grpo", [], mine)
+    refuses("no recipe", recipes.read_recipe, "grpo", [], tmp_path / "none.yaml")
     for text in ("hello", "- data", "3"):
         mine.write_text(text)
-        refuses("is not a mapping", recipes.read, "grpo", ["data=clean"], mine)
-    assert recipes.read("grpo", ["attempts={retry: 2}"])[0].attempts == {"retry": 2, "live": 16}
+        refuses("is not a mapping", recipes.read_recipe, "grpo", ["data=clean"], mine)
+    assert recipes.read_recipe("grpo", ["attempts={retry: 2}"])[0].attempts == {"retry": 2, "live": 16}
 
 
 def test_a_value_that_a_recipe_of_ones_own_lacks_or_has_wrong_is_named(

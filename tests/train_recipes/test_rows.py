@@ -25,7 +25,7 @@ from tests.refusals import refuses
 
 
 def chosen(data: Path, *words: str, name: recipes.Name = "grpo", **more: Any) -> Rows:
-    return choose(str(data), recipes.read(name, words)[0], **more)
+    return choose(str(data), recipes.read_recipe(name, words)[0], **more)
 
 
 def stored(paths: list[Path]) -> list[dict[str, Any]]:
@@ -73,7 +73,7 @@ def test_how_many_rows_are_taken(single: int, retries: int, share: float, taken:
 
 @pytest.mark.parametrize("share", ["0", "1", "-0.5", "2", "half"])
 def test_what_is_no_share(share: str) -> None:
-    refuses(r"at `\$\.alpha`", recipes.read, "grpo", ["data=retry", f"alpha={share}"])
+    refuses(r"at `\$\.alpha`", recipes.read_recipe, "grpo", ["data=retry", f"alpha={share}"])
 
 
 def test_a_share_that_leaves_no_row_of_one_of_them() -> None:

@@ -130,7 +130,7 @@ def test_verls_own_copy_of_the_reward_agrees(answer: str, gold: str) -> None:
 
 
 def test_two_fine_tuning_steps_lower_the_loss(training_data: Path, tiny: Path, tmp_path: Path) -> None:
-    recipe, _ = recipes.read("sft", [])
+    recipe, _ = recipes.read_recipe("sft", [])
     shards = rows.write(rows.choose(str(training_data), recipe), tmp_path / "rows")
     compose.write(recipe, shards, str(tiny), tmp_path)
     overrides = {

@@ -56,7 +56,7 @@ class Bar(NamedTuple):
             self.at_most is None or change <= self.at_most
         )
 
-    def said(self, change: float) -> str:
+    def verdict_line(self, change: float) -> str:
         """One line."""
         bound = (
             f"at least {self.at_least:+.2f}" if self.at_least is not None else f"at most {self.at_most:+.2f}"
@@ -118,7 +118,7 @@ def smoke(
     }
     (out / "train-toy.json").write_text(json.dumps(found, indent=1) + "\n")
     for bar, value in changes:
-        typer.echo(bar.said(value))
+        typer.echo(bar.verdict_line(value))
     typer.echo(f"curves: {out / 'train-toy.json'}")
     if not all(bar.holds(value) for bar, value in changes):
         raise typer.Exit(1)

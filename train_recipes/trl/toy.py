@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from robustbench_tc.errors import need_extra
 
 from .. import sft
-from ..recipe import read
+from ..recipe import read_recipe
 from ..rows import choose
 
 SFT_ROWS, EPOCHS, LEARNING_RATE = 16, 40, 2e-3
@@ -125,7 +125,7 @@ def make_model(training: str, folder: Path, *, seed: int = 0, epochs: float = EP
         from trl import SFTConfig, SFTTrainer
     except ImportError:
         raise need_extra("trl", "trl") from None
-    rows = sft.pairs(choose(training, read("sft", ["data=dr-full"])[0], SFT_ROWS).train)
+    rows = sft.pairs(choose(training, read_recipe("sft", ["data=dr-full"])[0], SFT_ROWS).train)
     words = tokenizer_of(rows, folder)
     torch.set_num_threads(1)  # a second one gains nothing here, and sums would depend on it
     torch.manual_seed(seed)

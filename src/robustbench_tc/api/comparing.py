@@ -69,14 +69,14 @@ def gate(
     >>> gate("runs/mine", against="runs/released").outcome  # doctest: +SKIP
     """
     from ..eval.stats import gate as room, gate_forms as forms
-    from ..eval.stats.runs import Run, read
+    from ..eval.stats.runs import Run, read_run
     from ..io.files import check_marked, save_marked
 
     for file in (junit, markdown):
         if file is not None:
             check_marked(file, forms.MARK)
-    new = run if isinstance(run, Run) else read(run)
-    base = against if isinstance(against, Run) or against is None else read(against)
+    new = run if isinstance(run, Run) else read_run(run)
+    base = against if isinstance(against, Run) or against is None else read_run(against)
     found = room.judge(
         new,
         base,

@@ -35,7 +35,7 @@ def export(
     check_file(Path(out))
     folder = record.open_run(Path(run))
     data = verdicts.dataset_of(folder, dataset)
-    found = predictions.read(folder.answers_path)
+    found = predictions.read_predictions(folder.answers_path)
     rows = data.by_id
     ours = layout == "ours"
     predictions.write_lines(

@@ -264,7 +264,7 @@ def proxy_run(
     from ..eval.callables.command import words_of
     from ..proxy import scored
     from ..proxy.door import Door
-    from ..proxy.journal import read
+    from ..proxy.journal import read_exchanges
     from ..proxy.plan import Plan, with_tools
     from ..proxy.relay import serving
     from ..proxy.scenes import known_types
@@ -274,7 +274,7 @@ def proxy_run(
         record.check_place(place)  # before hours of work, not after
     words, data, kept = words_of(command), inputs.load_samples(str(dataset)), Path(journal)
     plan = with_tools(Plan(types=known_types(data.rows, types), allow_writes=allow_writes), data)
-    there = {one.session for one in read(kept)} if kept.is_file() else set()
+    there = {one.session for one in read_exchanges(kept)} if kept.is_file() else set()
     door = Door(upstream, plan, rows=data.rows, journal=kept, fingerprint=data.fingerprint(), say=say)
     with serving(door) as url:
         before, failures = loop.run(

@@ -41,10 +41,10 @@ def summary(
     from ..eval.stats.screen import screen, screen_so_far
 
     if Path(run).is_file():
-        from ..proxy.journal import read
+        from ..proxy.journal import read_exchanges
         from ..proxy.summary import summary as of_journal
 
-        return of_journal(read(Path(run)))
+        return of_journal(read_exchanges(Path(run)))
     folder = open_run(Path(run))
     if folder.under_way:
         return screen_so_far(folder, subset=subset, full=full, worlds=worlds, world_python=world_python)

@@ -73,5 +73,5 @@ def diff(
     found = compare(folder, dataset_folder(str(b)))
     version = None
     if (folder / manifest.NAME).is_file():
-        version = next_version(manifest.read(folder).version, found.step)
+        version = next_version(manifest.read_manifest(folder).version, found.step)
     return Differing(str(a), str(b), found, version)

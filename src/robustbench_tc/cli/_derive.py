@@ -78,7 +78,7 @@ class Declared:
             heading = Parameter(group=group(option.panel or "Options", panels.index(option.panel)))
         return inspect.Parameter(self.name, kind, default=default, annotation=Annotated[hint, facts, heading])
 
-    def read(self, words: Any, where: str = "") -> Any:
+    def parse_words(self, words: Any, where: str = "") -> Any:
         """The value for the words. Raises WrongWords, which names the option."""
         if self.option.read is None:
             return words
@@ -96,7 +96,7 @@ class Declared:
             pairs = value.items() if isinstance(value, dict) else ()
             listed = value if isinstance(value, list) else [value]
             words = [f"{key}={_word(one)}" for key, one in pairs] or [_word(one) for one in listed]
-            return self.read(words, where)
+            return self.parse_words(words, where)
         try:
             return msgspec.convert(value, self.hint, dec_hook=lambda kind, text: kind(text))
         except (msgspec.ValidationError, TypeError) as error:
@@ -138,7 +138,7 @@ def command(verb: Verb) -> Callable[..., Given]:
         if config is not None:
             made.values.update(_of_file(config, known, made))
         rest = made.values.get(verb.rest or "")
-        made.values.update({name: known[name].read(word) for name, word in named.items()})
+        made.values.update({name: known[name].parse_words(word) for name, word in named.items()})
         if rest and verb.rest in named:
             made.values[verb.rest] = {**rest, **made.values[verb.rest]}
         return made

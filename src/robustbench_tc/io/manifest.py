@@ -156,7 +156,7 @@ def is_version(text: str) -> bool:
         return False
 
 
-def read(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> Manifest:
     """The manifest of a release folder. UserError where there is none, or none that can be read."""
     path = folder / NAME
     if not folder.is_dir():
@@ -227,7 +227,7 @@ def data_files(files: dict[str, FileEntry], kind: Kind) -> dict[str, FileEntry]:
 
 def problems(folder: Path) -> list[Problem]:
     """What is not as the folder's own manifest says: bad, missing and surplus files, and links."""
-    manifest, found = read(folder), contents(folder)
+    manifest, found = read_manifest(folder), contents(folder)
     wrong = compared(folder, found, manifest.files, unlike, beside=(NAME, *BESIDE))
     wrong += [Problem("link", path, "a release holds plain files only") for path in found.links]
     if digest(data_files(manifest.files, manifest.kind)) != manifest.data_sha256:

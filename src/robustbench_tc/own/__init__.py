@@ -4,7 +4,7 @@
     tools      tool lists in four shapes (OpenAI, MCP's tools/list, Anthropic, plain JSON) as one
     yaml       YAML 1.2 with line numbers, safe and bounded
     cases      what a case is, and what somebody decided about one that was proposed
-    read       a cases file as cases
+    cases_file a cases file as cases
     reviewing  deciding about proposed ones
     drafting   cases that tools propose
     book       what a dataset of them says beside its rows

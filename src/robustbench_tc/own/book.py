@@ -43,7 +43,7 @@ class Book(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
 
-def read(folder: Path) -> Book | None:
+def read_book(folder: Path) -> Book | None:
     """The book of a dataset; None where it has none. Raises UserError for one that cannot be read."""
     path = folder / NAME
     if not path.is_file():

@@ -1,7 +1,7 @@
 """What a case is: a request of a user's own, and which calls fulfil it.
 
-`read` makes them from a cases file. In an answer a parameter holds a plain value or a matcher (`matchers`),
-not a list of accepted values; the builder puts it into the list that the row contract wants.
+`read_cases` makes them from a cases file. In an answer a parameter holds a plain value or a matcher
+(`matchers`), not a list of accepted values; the builder puts it into the list that the row contract wants.
 """
 
 import hashlib

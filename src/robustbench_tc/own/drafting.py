@@ -21,10 +21,10 @@ from robustbench_tc.schema import Json, Tool, dumps
 from ..eval.score import matchers
 from ..eval.score.matchers import pattern_examples, subschemas
 from .cases import PROBLEM, PROPOSED_BY, OwnTool
+from .cases_file import Checker
 from .files import BYTES, Unreadable, decode_text
 from .gold import declared
 from .logs.proposals import Proposal, as_json, case_files, fits, plain
-from .read import Checker
 
 DEPTH = 8
 VALUES = 50

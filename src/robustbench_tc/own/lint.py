@@ -10,8 +10,8 @@ from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import load_file
 
 from .advice import RULES
+from .cases_file import read_cases, tool_files
 from .files import read_bytes
-from .read import read_cases, tool_files
 from .rules import Level, Provider, tokens
 from .tools import Entry, entries
 

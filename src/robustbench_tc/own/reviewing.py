@@ -18,9 +18,9 @@ from robustbench_tc.schema import Json
 
 from . import yaml
 from .cases import PROBLEM, PROPOSED_BY, Decision, Review, fingerprint, place, read_reviews
+from .cases_file import Checker, read_cases
 from .files import read_bytes
 from .logs.proposals import as_json
-from .read import Checker, read_cases
 
 Status: TypeAlias = Literal["open", "accepted", "dropped"]
 
@@ -56,9 +56,9 @@ class Reviewing:
             self.by = by or getpass.getuser()
         except (OSError, KeyError, ImportError):  # a container whose user has no name
             self.by = "unknown"
-        self.read()
+        self.read_file()
 
-    def read(self) -> None:
+    def read_file(self) -> None:
         """The file as it stands: everything that changed in it is to be looked at."""
         self.tools = read_cases(self.path).tools
         reviews = read_reviews(self.path)
@@ -246,7 +246,7 @@ def _edit(found: Reviewing, name: str) -> bool:
     found.decide(name, "edit")
     with atomic_file(found.path.resolve(), replace=True) as beside:
         beside.write_bytes(made)
-    found.read()
+    found.read_file()
     return True
 
 

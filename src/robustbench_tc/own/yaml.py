@@ -114,7 +114,7 @@ def load(data: bytes, where: str) -> Node:
     """The one document of a YAML text. `where` names the file in errors."""
     text = decoded(data, where)
     try:
-        return _Reader(where, text).read()
+        return _Reader(where, text).read_document()
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise UserError(
@@ -143,7 +143,7 @@ class _Reader(Fields):
         self.anchors: dict[str, Node | None] = {}
         """None: the anchor's value is not finished, so an alias to it would contain itself."""
 
-    def read(self) -> Node:
+    def read_document(self) -> Node:
         """The one document."""
         root: Node | None = None
         for event in self.events:

@@ -59,7 +59,7 @@ class MessagesStream(ItemStream):
                 self._pieces[index, name].append(more)
         return block
 
-    def said(self) -> Said | None:
+    def whole_reply(self) -> Said | None:
         if not self.last:
             return None
         for (index, name), pieces in self._pieces.items():
@@ -69,7 +69,7 @@ class MessagesStream(ItemStream):
             else:
                 block[name] = f"{block.get(name) or ''}{text}"
         content = [block for _, block in sorted(self._blocks.items())]
-        return MESSAGES.said({**self.last["delta"], "content": content, "usage": self._usage})
+        return MESSAGES.parse_reply({**self.last["delta"], "content": content, "usage": self._usage})
 
     def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
         delta = MESSAGES.reply(self.last["delta"], found)
@@ -92,7 +92,7 @@ class Messages(Itemised):
     call = "tool_use"
     call_id = "id"
 
-    def read(self, body: Chat) -> Chat:
+    def read_request(self, body: Chat) -> Chat:
         messages = [found for message in messages_of(body) for found in self._messages(message)]
         if "system" in body:
             messages.insert(0, {"role": "system", "content": body["system"]})
@@ -143,7 +143,7 @@ class Messages(Itemised):
             return [*(() if ITEMS in message else _blocks(content)), *self.items(message)]
         return content
 
-    def said(self, parsed: Json) -> Said | None:
+    def parse_reply(self, parsed: Json) -> Said | None:
         content = inside(parsed, "content")
         if not isinstance(content, list):
             return None

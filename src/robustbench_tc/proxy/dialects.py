@@ -94,7 +94,7 @@ class ChatStream:
     def _chunk(self, chunk: Chat, choice: Chat, delta: Chat, more: Chat) -> Chat:
         return {**chunk, **self._begun, "choices": [{**choice, "delta": delta, **more}]}
 
-    def said(self) -> Said | None:
+    def whole_reply(self) -> Said | None:
         """The reply as a whole; None before its end."""
         if not self._last:
             return None
@@ -123,7 +123,7 @@ class ChatCompletions:
     stream = ChatStream
     """A reply in pieces."""
 
-    def read(self, body: Chat) -> Chat:
+    def read_request(self, body: Chat) -> Chat:
         """A request with its conversation in `messages`, and tools as this API lists them. Raises Refused."""
         messages_of(body)
         if body.get("functions"):
@@ -133,10 +133,10 @@ class ChatCompletions:
         return body
 
     def write(self, body: Chat) -> Chat:
-        """A request that `read` has read, in the API's own form."""
+        """A request that `read_request` has read, in the API's own form."""
         return body
 
-    def said(self, parsed: Json) -> Said | None:
+    def parse_reply(self, parsed: Json) -> Said | None:
         """The reply that a body is; None for anything else."""
         choice = choice_of(parsed)
         message = inside(choice, "message")

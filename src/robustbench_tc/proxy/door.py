@@ -112,7 +112,7 @@ class Door(Relay):
         if dialect is None:  # a model is asked, and nothing happens to it
             session = session or self.session_of((), (b"",))
             code = self.plan.type_of(session)
-            self.note(request, Exchange.of(session, type=code, skipped="path_is_not_perturbed"))
+            self.note(request, Exchange.of_session(session, type=code, skipped="path_is_not_perturbed"))
             return await self.passed_on(request, path, body)
         return await Handling(self, dialect, request, session, path, body).run()
 
@@ -120,7 +120,7 @@ class Door(Relay):
         """That of a conversation, with its keys, whose request names none."""
         if self._beside_tools:
             return self.sessions.under_way(self._by)
-        return self.sessions.of(self._by, messages, keys)
+        return self.sessions.session_of(self._by, messages, keys)
 
     def note(self, request: web.Request, line: Exchange) -> None:
         """A line of the journal, and what the user should know of it, once for each kind of thing."""
@@ -170,7 +170,7 @@ class Door(Relay):
         self.scenes.listed(tool.name for tool in tools)
         if tools and self.scenes.stray is not None:
             raise Refused(self.scenes.stray)
-        scenes = [self.scenes.of(session, rewrite.texts(body["messages"]), tools, reason)]
+        scenes = [self.scenes.scene_of(session, rewrite.texts(body["messages"]), tools, reason)]
         if reason is None:
             scenes += self.scenes.later(session)
         if self.refuses_equal_names:
@@ -206,13 +206,13 @@ class Handling:
         if not isinstance(body.get("tools") or [], list):
             raise Refused("'tools' has to be a list")
         self.door, self.dialect, self.request = door, dialect, request
-        self.path, self.raw, self.body = path, raw, dialect.read(body)
+        self.path, self.raw, self.body = path, raw, dialect.read_request(body)
         self.keys = list(chat.keys_of(self.body["messages"]))
         self.session = session or door.session_of(self.body["messages"], self.keys)
         self.budget = Budget(MOST)
         self.usage: dict[str, int] = {}
         model = body.get("model")
-        self.line = Exchange.of(self.session, model=model if isinstance(model, str) else None)
+        self.line = Exchange.of_session(self.session, model=model if isinstance(model, str) else None)
         """The journal's."""
         self.line.asked = door.sessions.asked(self.session, self.body, self.keys)
         self.begin()
@@ -306,12 +306,12 @@ class Handling:
         kept = bytearray()  # as it is, read all the same for the journal
         reply = await self.door.passed_on(self.request, self.path, await self._asked(), kept)
         self.line.error = error_of(loaded(kept)) or None
-        said = self.dialect.said(loaded(kept))
+        said = self.dialect.parse_reply(loaded(kept))
         if said is None:
             stream = self.dialect.stream()
             for event in END.split(kept):
                 list(stream.feed(loaded(event_data(event))))
-            said = stream.said()
+            said = stream.whole_reply()
         if said is not None:
             self._taken(said, ASKED_AGAIN)
         return reply
@@ -330,12 +330,16 @@ class Handling:
                         out = web.StreamResponse(headers=passed(found.headers, THEIRS))
                         await out.prepare(self.request)
                     await self._pieces(found, stream, out)
-                    said = stream.said()
+                    said = stream.whole_reply()
                 else:
                     body = await self.door.whole(found, self.budget)
                     if out is None and self._goes_on_without_equal_names(found.status, body):
                         return await self._reply()
-                    said = self.dialect.said(loaded(body)) if found.status == 200 and out is None else None
+                    said = (
+                        self.dialect.parse_reply(loaded(body))
+                        if found.status == 200 and out is None
+                        else None
+                    )
                 if said is None or (split := self._taken(said, again)) is not None:
                     break
                 stream.again()

@@ -15,8 +15,8 @@ from robustbench_tc.eval.stats.intervals import shares
 from robustbench_tc.io.numbers import counted, counts
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.own.logs.chat import Conversation, LoggedCall, TimedRun
+from robustbench_tc.own.logs.log_files import read_log
 from robustbench_tc.own.logs.proposals import take
-from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
 from robustbench_tc.result_faults import MOST_SECONDS, MOST_TEXT
 from robustbench_tc.safe_text import safe

@@ -206,7 +206,7 @@ class Exchange(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
 
     @classmethod
-    def of(cls, session: Session, **said: Any) -> "Exchange":
+    def of_session(cls, session: Session, **said: Any) -> "Exchange":
         """A line of a session."""
         return cls(session=str(session), repeat=session.repeat, **said)
 
@@ -270,7 +270,7 @@ class Journal:
                 self._looked_at = size
             session = Session(NAMELESS, self._next)
             self._next += 1
-            self.write(Exchange.of(session, door=MCP, by=by), NONE)
+            self.write(Exchange.of_session(session, door=MCP, by=by), NONE)
         return session
 
     def close(self) -> None:
@@ -335,11 +335,11 @@ def kept_lines(path: Path) -> Iterator[Exchange]:
     with path.open("rb") as file:
         for line in file:
             if b'"key":"' in line:
-                with suppress(ValueError, RecursionError):  # not ours, or edited: `read` says so
+                with suppress(ValueError, RecursionError):  # not ours, or edited: `read_exchanges` says so
                     yield msgspec.json.decode(line, type=Exchange)
 
 
-def read(path: Path, say: Tell = silent) -> list[Exchange]:
+def read_exchanges(path: Path, say: Tell = silent) -> list[Exchange]:
     """The exchanges of a journal, in order; `say` is told where the door was killed while it wrote.
 
     Raises UserError naming the line that is none.

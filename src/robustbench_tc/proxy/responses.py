@@ -56,8 +56,8 @@ class ResponsesStream(ItemStream):
             found["response"] = {**found["response"], "id": self._id}
         return found
 
-    def said(self) -> Said | None:
-        return RESPONSES.said(inside(self.last, "response"))
+    def whole_reply(self) -> Said | None:
+        return RESPONSES.parse_reply(inside(self.last, "response"))
 
     def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
         calls = [item for item in RESPONSES.items(found.out) if RESPONSES.is_call(item)]
@@ -82,7 +82,7 @@ class Responses(Itemised):
     call = "function_call"
     call_id = "call_id"
 
-    def read(self, body: Chat) -> Chat:
+    def read_request(self, body: Chat) -> Chat:
         for name in STATEFUL:
             if body.get(name):
                 raise Refused(f"'{name}' is not supported: send the whole conversation as 'input'")
@@ -116,7 +116,7 @@ class Responses(Itemised):
             written["tools"] = [listed_as(entry, "parameters", _NEW) for entry in body["tools"]]
         return {**written, "input": items}
 
-    def said(self, parsed: Json) -> Said | None:
+    def parse_reply(self, parsed: Json) -> Said | None:
         output = parsed.get("output") if isinstance(parsed, dict) else None
         if not isinstance(output, list) or not all(isinstance(one, dict) for one in output):
             return None

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from robustbench_tc import seeding, sources, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
-from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.builders.steps import Step, steps
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import defend
@@ -258,7 +258,7 @@ class Scenes:
         asked = _row(session, (), ())
         return Scene(taxonomy.CLEAN, asked, asked)
 
-    def of(
+    def scene_of(
         self,
         session: Session,
         messages: Sequence[tuple[str, str]],
@@ -271,10 +271,10 @@ class Scenes:
         Without a dataset one of the request's tools is drawn as the one that is meant.
         """
         code, asked = self._plan.type_of(session), _row(session, messages, tools)
-        found = Scene(code, asked, asked, reason) if reason else self._of(session, code, asked)
+        found = Scene(code, asked, asked, reason) if reason else self._scene_of(session, code, asked)
         return found._replace(defences=self._chain)
 
-    def _of(self, session: Session, code: str, asked: Sample) -> Scene:
+    def _scene_of(self, session: Session, code: str, asked: Sample) -> Scene:
         if self._plan.bench is not None:
             clean = self._case(session)
             if clean is None:
@@ -332,7 +332,7 @@ class Scenes:
     @cached_property
     def _context(self) -> Context:
         """Lends the tools of the bundled samples."""
-        lent = (tool for row in read(BUNDLED, "bundled").samples for tool in row.tools)
+        lent = (tool for row in read_pool(BUNDLED, "bundled").samples for tool in row.tools)
         tools = {tool.name: tool for tool in lent if tool.name not in CONTROL_TOOLS}
         return Context(donors={sources.OWN: tuple(tools.values())})
 

@@ -36,7 +36,7 @@ from robustbench_tc.option import Tell
 from robustbench_tc.schema import Json, Sample
 from robustbench_tc.shown import Line, Part
 
-from .journal import LEFT, LLM, Exchange, Opened, read
+from .journal import LEFT, LLM, Exchange, Opened, read_exchanges
 from .plan import Session
 from .summary import as_replies
 
@@ -144,7 +144,7 @@ def score(
     if out is not None:
         record.check_place(out)
     notes: list[str] = []
-    lines = read(path, notes.append)
+    lines = read_exchanges(path, notes.append)
     exchanges = as_replies(lines)
     if not any(one.row is not None for one in exchanges):
         reasons = counts(Counter(one.skipped for one in exchanges if one.skipped is not None))

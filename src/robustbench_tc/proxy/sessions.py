@@ -91,7 +91,7 @@ class Sessions:
         """That of clients without a name, whatever they ask the model by that door."""
         return (self._runs.get(None) or self.begin(by, None)).session
 
-    def of(self, by: str, messages: Sequence[Chat], keys: Sequence[bytes]) -> Session:
+    def session_of(self, by: str, messages: Sequence[Chat], keys: Sequence[bytes]) -> Session:
         """That of a conversation with a model: one that goes on, else the next. `keys`: `chat.keys_of`."""
         *before, whole = keys
         known = (self._asked[key] for key in reversed(before) if key in self._asked)

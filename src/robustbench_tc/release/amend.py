@@ -85,7 +85,7 @@ def amend(
     """
     if isinstance(answers, Path):
         answers = errata_files.read_answers(answers)
-    before = manifest.read(folder)
+    before = manifest.read_manifest(folder)
     if before.kind != "robustbench-tc":
         raise UserError(f"{folder} is a release of {before.kind}: only the benchmark has errata of its own")
     if found := manifest.problems(folder):
@@ -119,7 +119,7 @@ def amend(
         sources=root,
         codes=settings.types,
         seed=settings.seed,
-        errata=(*errata_files.read(folder / errata_files.NAME), erratum),
+        errata=(*errata_files.read_errata(folder / errata_files.NAME), erratum),
         allow_missing=True,
     )
     build(

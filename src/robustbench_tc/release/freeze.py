@@ -12,7 +12,7 @@ from .. import __version__, live_types, schema, taxonomy
 from ..audits import audit_files, gate
 from ..builders.sources import OWN_CASES
 from ..dataset_cards.checkpoint import NAME as CHECKPOINT
-from ..dataset_cards.released import read, render
+from ..dataset_cards.released import read_build_file, render
 from ..errors import UserError
 from ..io import folders, manifest, marker
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
@@ -155,7 +155,7 @@ def release(
     if out.absolute().is_relative_to(build.absolute()):
         raise UserError(f"{out} lies inside the build: choose another --out")
     described = build / (CHECKPOINT if kind == "checkpoint" else marker.BUILD)
-    about = read(described, About)
+    about = read_build_file(described, About)
     reason, starters = unpublishable(kind, about.profile, own_data), about.profile == "bundled"
     if reason is not None and not (trial and starters):
         hint = " (--trial makes a folder to try the commands on)" if starters else ""
@@ -202,7 +202,7 @@ def release(
 def _follows(build: Path, version: str, previous: str) -> Previous:
     """What the manifest says of the version before. UserError where the new number is too low."""
     folder = dataset_folder(previous)
-    before = manifest.read(folder)
+    before = manifest.read_manifest(folder)
     step = diff(folder, build).step
     check_step(version, before, step)
     return Previous(before.version, before.data_sha256, step)

@@ -124,7 +124,7 @@ class Hub:
 
         return self.step("listing its files", LATER, ask)
 
-    def read(self, path: str, revision: str | None = None) -> bytes:
+    def read_file(self, path: str, revision: str | None = None) -> bytes:
         """A small file at a revision, fetched now."""
         from huggingface_hub import hf_hub_download
 
@@ -145,7 +145,7 @@ class Hub:
     def yanked(self, head: str = "main") -> tuple[Yank, ...]:
         """The versions that were withdrawn, as main lists them."""
         listed = manifest.YANKED in self.tree(head)
-        return yanked_of(self.read(manifest.YANKED, head), self.repo) if listed else ()
+        return yanked_of(self.read_file(manifest.YANKED, head), self.repo) if listed else ()
 
     def snapshot(self, commit: str, *, again: bool = False) -> Path:
         """Every file at a commit: what the client's cache has not got is fetched; with `again` all is."""

@@ -82,7 +82,7 @@ def publish(
     hub.check_token()
     head, tags = hub.refs()
     if release.tag in tags:
-        same = hub.read(manifest.NAME, release.tag) == (folder / manifest.NAME).read_bytes()
+        same = hub.read_file(manifest.NAME, release.tag) == (folder / manifest.NAME).read_bytes()
         there = "these very bytes: nothing to do" if same else "other bytes: release under a new --version"
         raise UserError(f"{repo} has the tag {release.tag} already, with {there}")
     signed = (folder / manifest.SIGNATURE).is_file()
@@ -111,7 +111,7 @@ def publish(
 
 def check_folder(folder: Path, own_data: bool = False) -> Manifest:
     """The manifest of a folder that may be published. UserError if it is unreleased, ungated or changed."""
-    release = manifest.read(folder)
+    release = manifest.read_manifest(folder)
     if release.kind != "checkpoint" and (release.gate is None or not release.gate.passed):
         raise UserError(f"{folder} has no green gate: release its build again")
     if reason := unpublishable(release.kind, release.profile, own_data):

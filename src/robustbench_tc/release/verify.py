@@ -95,7 +95,11 @@ def verify(
             hub.progress(f"downloading what is not in the cache of {commit[:12]}")
             folder, withdrawn = hub.snapshot(commit), hub.yanked()
     assert folder is not None, "a folder, or a place on the Hub"
-    release, found, problems = manifest.read(folder), manifest.contents(folder), manifest.problems(folder)
+    release, found, problems = (
+        manifest.read_manifest(folder),
+        manifest.contents(folder),
+        manifest.problems(folder),
+    )
     if key is not None:
         problems += _signature(folder, found, key)
     if hub is not None and commit is not None:

@@ -50,7 +50,7 @@ class Yanked(msgspec.Struct, frozen=True, kw_only=True):
 
 def yank(folder: Path, reason: str | None, *, date: str, use: str | None = None) -> Yanked:
     """Withdraws the version in a release folder, or with reason None takes that back. Raises UserError."""
-    release = manifest.read(folder)
+    release = manifest.read_manifest(folder)
     path = folder / manifest.YANKED
     found = _changed(read_yanked(path), release.version, reason, date, use)
     if found:
@@ -75,7 +75,7 @@ def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: 
         raise UserError(f"--use {use}: {hub.repo} has no such version")
     found = _changed(hub.yanked(head), version, reason, date, use)
     listed = hub.tree(head)
-    card = hub.read(CARD, head).decode("utf-8", "replace") if CARD in listed else ""
+    card = hub.read_file(CARD, head).decode("utf-8", "replace") if CARD in listed else ""
     files: dict[str, Path | bytes] = {CARD: with_warning(card, found).encode()}
     if found:
         files[manifest.YANKED] = yanked_json(found)

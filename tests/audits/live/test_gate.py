@@ -82,7 +82,7 @@ def test_a_release_is_audited_and_loads_by_its_name(release: Path) -> None:
 
 
 def test_the_manifest_and_the_card_say_what_the_files_hold(release: Path) -> None:
-    frozen = manifest.read(release)
+    frozen = manifest.read_manifest(release)
     assert frozen.kind == "robustbench-tc-live" and frozen.rows == pinned("bundled")
     card = (release / "README.md").read_text()
     assert "| tasks | orders | 20 | | |" in card

@@ -18,7 +18,7 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.errata_files import Answers, Erratum
 from robustbench_tc.builders.generate import Settings
-from robustbench_tc.builders.sources import read
+from robustbench_tc.builders.sources import read_pool
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.io import marker
 
@@ -123,7 +123,7 @@ variation("a golden answer corrected, with an erratum that says why")(
 
 def erratum(place: Place) -> Erratum:
     """One more accepted value, in the first sample that has a text for one."""
-    for sample in read(place.sources, "paper").samples:
+    for sample in read_pool(place.sources, "paper").samples:
         after = msgspec.to_builtins(sample.golden_answers)
         for values in after[0][0]["parameters"].values():
             if isinstance(values, list) and values and isinstance(values[0], str) and values[0]:

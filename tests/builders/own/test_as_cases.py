@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from robustbench_tc.builders.own.dataset import ASKED, DONE, book, pool
-from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.own.cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, columns, dumps, record
 
 from ...eval.small import prediction
@@ -79,13 +79,13 @@ def compared(rows: Sequence[Sample], folder: Path, record: Record) -> None:
 
 
 def test_own_verdicts_are_the_sources_on_the_bundled_samples(tmp_path: Path, record_property: Record) -> None:
-    compared(read(BUNDLED, "bundled").samples, tmp_path, record_property)
+    compared(read_pool(BUNDLED, "bundled").samples, tmp_path, record_property)
 
 
 def test_own_verdicts_are_the_sources_on_the_papers_samples(
     tmp_path: Path, shared: Path, record_property: Record
 ) -> None:
-    compared(read(shared / "sources", "paper").samples, tmp_path, record_property)
+    compared(read_pool(shared / "sources", "paper").samples, tmp_path, record_property)
 
 
 # --- what a case cannot say ---------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def _text(value: Json) -> Json:
 
 
 def test_what_a_case_cannot_say_is_a_closed_list(tmp_path: Path) -> None:
-    rows = read(BUNDLED, "bundled").samples
+    rows = read_pool(BUNDLED, "bundled").samples
     own = brought_back(rows, tmp_path)
     found = set[str]()
     for row in rows:

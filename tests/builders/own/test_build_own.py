@@ -18,9 +18,9 @@ from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.dataset_cards.own import own_card
 from robustbench_tc.io import parquet
-from robustbench_tc.own.book import NAME, read
+from robustbench_tc.own.book import NAME, read_book
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.own.desk import desk
-from robustbench_tc.own.read import read_cases
 
 from ...conftest import Done
 from ...own import shop
@@ -52,7 +52,7 @@ def test_typing_errors_are_made_by_rule_and_keep_what_gold_needs(bench: Path) ->
 
 
 def test_the_book_and_the_card_say_what_it_is(bench: Path) -> None:
-    found = read(bench)
+    found = read_book(bench)
     assert found is not None
     assert (found.cases, found.turns) == (7, 8)
     skipped = reported(bench)["skipped"]

@@ -19,7 +19,7 @@ from robustbench_tc.builders.perturb.moot import kinds
 from robustbench_tc.builders.perturb.offers import annotation
 from robustbench_tc.builders.perturb.swapped import SWAPPED
 from robustbench_tc.builders.plan import Plan, Skip
-from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.builders.toolrl_spec import offers
 from robustbench_tc.eval.agents import POLICIES, try_blind
 from robustbench_tc.eval.validate import self_check
@@ -56,7 +56,7 @@ def made(sample: Sample, code: str, seed: int = 0) -> Sample:
 
 @pytest.fixture(scope="module")
 def bundled() -> tuple[Sample, ...]:
-    return read(BUNDLED, "bundled", checked=True).samples
+    return read_pool(BUNDLED, "bundled", checked=True).samples
 
 
 def both(found: tuple[Sample, ...], first: str, second: str) -> Iterator[tuple[Sample, Sample, Sample]]:

@@ -20,7 +20,7 @@ from robustbench_tc.builders.perturb import (
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation, free_name
 from robustbench_tc.builders.perturb.query import rewritten, wish_span
 from robustbench_tc.builders.perturb.registry import accepts, in_form_of, near_duplicates
-from robustbench_tc.builders.sources import BUNDLED, read as read_samples
+from robustbench_tc.builders.sources import BUNDLED, read_pool as read_samples
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
 from robustbench_tc.seeding import rng
 

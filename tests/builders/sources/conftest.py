@@ -14,9 +14,9 @@ def root(shared: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def paper(root: Path) -> sources.Pool:
-    return sources.read(root, "paper")
+    return sources.read_pool(root, "paper")
 
 
 @pytest.fixture(scope="session")
 def full(root: Path) -> sources.Pool:
-    return sources.read(root, "full")
+    return sources.read_pool(root, "full")

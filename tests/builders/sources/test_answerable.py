@@ -280,7 +280,7 @@ def test_the_classes_of_the_pools_are_as_the_page_says(
 
 
 def test_no_starter_sample_is_unanswerable() -> None:
-    pool = sources.read(sources.BUNDLED, "bundled")
+    pool = sources.read_pool(sources.BUNDLED, "bundled")
     assert judged(pool, "bundled").samples == pool.samples
 
 

@@ -101,7 +101,7 @@ def test_a_fetched_folder_is_as_pinned_and_reads(server: RawFiles, shared: Path,
     assert set(result.downloaded) == {pin.path for pin in pins().files}
     assert seen == [f"{one.path}: {one.bytes / 1e6:.1f} MB" for one in pins().files]
     assert verify(tmp_path).bad == ()
-    assert len(sources.read(tmp_path, "paper").samples) == 199
+    assert len(sources.read_pool(tmp_path, "paper").samples) == 199
 
     server.requests.clear()
     again = fetch(tmp_path, base_url=server.url)
@@ -216,7 +216,7 @@ def test_verify_names_every_bad_file_and_fails(tmp_path: Path, rbtc: Rbtc) -> No
 
 
 def test_fetch_and_verify_by_command(server: RawFiles, shared: Path, tmp_path: Path, rbtc: Rbtc) -> None:
-    serve(server, shared, pins().of("tooleyes"))
+    serve(server, shared, pins().files_of("tooleyes"))
     arguments = ["data", "fetch", "--sources", str(tmp_path), "--mirror", server.url, "--source", "tooleyes"]
     first, second = (rbtc(*arguments) for _ in range(2))
     assert (first.code, second.code) == (0, 0)

@@ -297,7 +297,7 @@ def test_duplicate_ids_keep_the_first_and_report_the_other(tmp_path: Path) -> No
     good = [{"light.dim": {"level": [1]}}]
     another = bfcl_question(1, question=[[{"role": "user", "content": "Dim the hall."}]])
     write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(0), another], [good, good, good])
-    pool = sources.read(tmp_path, "bundled")
+    pool = sources.read_pool(tmp_path, "bundled")
     assert [s.clean_id.rpartition("_")[2] for s in pool.samples] == ["0", "1"]
     assert [(i.reason, i.record) for i in pool.issues] == [("duplicate_id", "1")]
 
@@ -305,8 +305,8 @@ def test_duplicate_ids_keep_the_first_and_report_the_other(tmp_path: Path) -> No
 def test_a_sample_that_the_scorer_refuses_is_left_out_with_its_reason(tmp_path: Path) -> None:
     good, bad = [{"light.dim": {"level": [1]}}], [{"light.dim": {"level": [1], "zz": ["x"]}}]
     write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(1)], [bad, good])
-    assert len(sources.read(tmp_path, "bundled").samples) == 2
-    pool = sources.read(tmp_path, "bundled", checked=True)
+    assert len(sources.read_pool(tmp_path, "bundled").samples) == 2
+    pool = sources.read_pool(tmp_path, "bundled", checked=True)
     assert [s.clean_id for s in pool.samples] == ["bfcl_v3__BFCL_v3_multiple__multiple_1"]
     (issue,) = pool.issues
     assert (issue.reason, issue.source, issue.file) == ("gold_fails_scorer", "bfcl_v3", BFCL_FILE)
@@ -314,18 +314,20 @@ def test_a_sample_that_the_scorer_refuses_is_left_out_with_its_reason(tmp_path: 
 
 
 def test_a_missing_file_is_named_where_the_profile_needs_it(tmp_path: Path) -> None:
-    assert sources.read(tmp_path, "bundled") == sources.Pool((), ())
+    assert sources.read_pool(tmp_path, "bundled") == sources.Pool((), ())
     profiles: tuple[sources.Profile, ...] = ("paper", "full")
     for profile in profiles:
-        refuses(r"missing source file bfcl/.*BFCL_v3_.*rbtc data fetch", sources.read, tmp_path, profile)
-    refuses(r"no sources folder at .*rbtc data fetch", sources.read, tmp_path / "none", "full")
+        refuses(r"missing source file bfcl/.*BFCL_v3_.*rbtc data fetch", sources.read_pool, tmp_path, profile)
+    refuses(r"no sources folder at .*rbtc data fetch", sources.read_pool, tmp_path / "none", "full")
     with pytest.raises(UserError, match="unknown profile 'papr': did you mean paper"):
-        sources.read(tmp_path, "papr")  # type: ignore[arg-type]
+        sources.read_pool(tmp_path, "papr")  # type: ignore[arg-type]
 
 
 def test_a_file_that_is_not_as_pinned_is_refused(tmp_path: Path) -> None:
     write_bfcl(tmp_path, [bfcl_question(0)], [[{"light.dim": {"level": [1]}}]])
-    refuses(r"BFCL_v3_multiple\.json: wrong checksum: .*`rbtc data fetch`", sources.read, tmp_path, "paper")
+    refuses(
+        r"BFCL_v3_multiple\.json: wrong checksum: .*`rbtc data fetch`", sources.read_pool, tmp_path, "paper"
+    )
 
 
 def cut(text: str) -> str:
@@ -340,7 +342,7 @@ def test_a_corrupt_json_line_is_named_by_file_and_line(tmp_path: Path, damage: C
     write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(1)], [good, good])
     first, second = (tmp_path / BFCL_FILE).read_text().splitlines()
     (tmp_path / BFCL_FILE).write_text(f"{first}\n\n{damage(second)}\n")
-    refuses(r"BFCL_v3_multiple\.json: line 3: ", sources.read, tmp_path, "bundled")
+    refuses(r"BFCL_v3_multiple\.json: line 3: ", sources.read_pool, tmp_path, "bundled")
 
 
 @pytest.mark.parametrize(
@@ -359,4 +361,4 @@ def test_a_corrupt_list_is_named_by_file_and_place(tmp_path: Path, text: str, pl
     file = toolalpaca.READER.files[0]
     write(tmp_path, file, [])
     (tmp_path / file).write_bytes(text.encode("latin-1"))
-    refuses(f"^{file}: {place}", sources.read, tmp_path, "bundled")
+    refuses(f"^{file}: {place}", sources.read_pool, tmp_path, "bundled")

@@ -129,7 +129,7 @@ def commands(page: str, after: str = "") -> list[str]:
 def verdicts(name: Path, *more: str) -> tuple[Run, dict[str, tuple[object, ...]]]:
     """A run, or a log as one, and by row what was said of it; `more`: columns beside these."""
     with logs.opened([str(name)]) as found:
-        run = found[0].read()
+        run = found[0].read_run()
     columns = ("id", "correct", "error_mode", "stage", "stage_detail", *more)
     rows = zip(*(run.rows[column].tolist() for column in columns), strict=True)
     return run, {one[0]: one[1:] for one in rows}

@@ -74,7 +74,7 @@ def test_epochs_are_repeats_and_a_part_is_a_part(
     words = ("-T", "types=clean,same_name_A,transient_timeout", "--epochs", "2", "--limit", "12")
     log = asked_by_inspect(release, "gives-up-on-error", tmp_path, *words)
     with logs.opened([str(log)]) as found:
-        run = found[0].read()
+        run = found[0].read_run()
     assert len(run.rows["id"]) == 24
     assert set(run.rows["repeat"].tolist()) == {0, 1}
     assert set(run.rows["type_code"].tolist()) == {"clean", "same_name_A", "transient_timeout"}
@@ -113,7 +113,7 @@ def test_a_server_that_fails_leaves_no_wrong_answers(release: Path, tmp_path: Pa
     )
     with logs.opened([str(log) for log in (tmp_path / "logs").glob("*.eval")]) as found:
         assert len(found) == 1, done.stdout + done.stderr
-        run = found[0].read()
+        run = found[0].read_run()
     assert set(run.rows["correct"].tolist()) == {-1} and set(run.rows["status"].tolist()) == {"request_error"}
 
 
@@ -185,7 +185,7 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
     lost = sum(clean[one["clean_id"]] - one["success"] for one in met) / len(met)
     assert shown["delta_matched_live_silent_no_op"] == pytest.approx(lost)
     with logs.opened([str(log)]) as found:  # pairs by the ids of its samples, as any other log
-        assert len(found[0].read().rows["id"]) == 40
+        assert len(found[0].read_run().rows["id"]) == 40
 
 
 def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:

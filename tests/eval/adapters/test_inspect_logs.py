@@ -103,7 +103,7 @@ def test_a_sample_that_failed_has_no_verdict(tmp_path: Path, runs: dict[str, tup
     half = small.scored_run(tmp_path / "half", release, "half", replies(3, 0.9))
     log = made_logs.of_run(half, tmp_path / "half.eval")
     with logs.opened([str(log)]) as found:
-        run = found[0].read()
+        run = found[0].read_run()
     assert set(run.rows["status"].tolist()) == {"ok"}
     rows = schema.loads((half / "run.json").read_bytes())["expected"]
 
@@ -116,7 +116,7 @@ def test_a_sample_that_failed_has_no_verdict(tmp_path: Path, runs: dict[str, tup
     assert any("1 of" in line and "no verdict" in line for line in found_gaps), found_gaps
     broken.write_bytes(made_logs.zip_of(unpacked(log)[:-2] + unpacked(log)[-1:]))
     with logs.opened([str(broken)]) as found:
-        assert len(found[0].read().rows["id"]) == rows - 1
+        assert len(found[0].read_run().rows["id"]) == rows - 1
     assert any("never made" in line or "no verdict" in line for line in api.compare(log, broken).notes)
 
 

@@ -65,7 +65,7 @@ def test_messages_go_out_as_they_are(release: Path, tmp_path: Path) -> None:
         [text] = line["arguments"]["gen_args_0"]["arg_0"]
         assert json.loads(text) == wire.first(rows[line["doc"]["id"]], "prompt").messages
     with opened([str(found)]) as logs:
-        run = logs[0].read()
+        run = logs[0].read_run()
     assert len(run.rows["id"]) == 3 and set(run.rows["type_code"].tolist()) <= set(taxonomy.codes())
 
 

@@ -12,7 +12,7 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.stats.runs import read
+from robustbench_tc.eval.stats.runs import read_run
 from tests import agent_server
 from tests.conftest import ROOT, Rbtc, nightly
 
@@ -111,7 +111,7 @@ def test_the_environment_is_one_that_a_hub_can_install(release: Path, tmp_path: 
     words = ("eval", release, "--model", "m", "--limit", 8, "--no-probe", "--base-url")
     with agent_server.serving("oracle", rows) as url:
         done = run("verifiers", "rbtc", *words, url, "--out", "run", place=tmp_path)
-    assert done.returncode == 0 and read(tmp_path / "run").rows["correct"].all(), done.stderr
+    assert done.returncode == 0 and read_run(tmp_path / "run").rows["correct"].all(), done.stderr
     done = run("verifiers", "rbtc", *words, NOBODY, "--out", "lost", "--max-retries", 0, place=tmp_path)
     assert (done.returncode, done.stderr[:24]) == (1, "rbtc: nothing answers at"), done
 

@@ -265,7 +265,7 @@ def test_who_submitted_is_the_author_of_the_pull_request(listed: Results, local_
     listed.merge(2)
     [entry] = listed.check().new
     assert (entry.run.split("/")[0], entry.submitter, entry.member) == ("lab", "mallory", False)
-    space = repository.Hub(listed.name).read("status.yaml").replace(b"spaces: []", b"spaces: [mallory]")
+    space = repository.Hub(listed.name).read_file("status.yaml").replace(b"spaces: []", b"spaces: [mallory]")
     listed.push({"status.yaml": space}, token=WRITER, main=True)
     listed.submit(local_run_of("oracle"), MALLORY)
     listed.merge(3)
@@ -326,7 +326,9 @@ def test_a_new_dataset_version_empties_nothing(
     one_less = [row for row in data.core.rows if row.clean_id != data.core.rows[0].clean_id]
     newer = small.write(tmp_path / "newer", one_less)
     text = (
-        repository.Hub(listed.name).read("status.yaml").replace(data.core.name.encode(), str(newer).encode())
+        repository.Hub(listed.name)
+        .read_file("status.yaml")
+        .replace(data.core.name.encode(), str(newer).encode())
     )
     listed.push({"status.yaml": text}, token=WRITER, main=True)
     report = listed.check(everything=True)

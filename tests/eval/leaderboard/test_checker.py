@@ -119,7 +119,7 @@ def test_what_is_public_names_no_place(local_run_of: RunOf, data: Datasets, tmp_
     record["settings"] |= {"model": "/home/somebody/models/alpha", "headers": ["X-Secret"]}
     record |= {"dataset": "/home/somebody/data", "reused": {"/home/somebody/runs": 3}}
     (run / "run.json").write_bytes(msgspec.json.encode(record))
-    answers = predictions.read(run / "predictions.parquet")
+    answers = predictions.read_predictions(run / "predictions.parquet")
     (run / "predictions.parquet").unlink()
     told = {"model": "/home/somebody/models/alpha", "error": "http://secret.example refused"}
     predictions.write(
@@ -129,7 +129,9 @@ def test_what_is_public_names_no_place(local_run_of: RunOf, data: Datasets, tmp_
     for path in folder.iterdir():
         for word in (b"somebody", b"secret", b"Secret"):
             assert word not in path.read_bytes(), path.name
-    assert {one.model for one in predictions.read(folder / "predictions.parquet")} == {"local:alpha"}
+    assert {one.model for one in predictions.read_predictions(folder / "predictions.parquet")} == {
+        "local:alpha"
+    }
     as_it_was = entry_of(made.as_handed_in(local_run_of("silent"), tmp_path / "as-it-was"), data)
     assert entry_of(folder, data).core == as_it_was.core
 

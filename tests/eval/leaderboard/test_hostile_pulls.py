@@ -35,7 +35,7 @@ class Attacker:
         return {f"runs/{run or self.run}/{path.name}": path.read_bytes() for path in self.folder.iterdir()}
 
     def read(self, name: str) -> bytes:
-        return self.place.read(f"{self.theirs}/{name}")
+        return self.place.read_file(f"{self.theirs}/{name}")
 
     def named(self, name: str) -> Files:
         return {f"runs/{self.run}/{name}": b"x"}
@@ -51,7 +51,7 @@ class Attacker:
     def status(self) -> bytes:
         vouched = {"tier": "reproduced", "by": "the maintainers", "day": "2026-11-20", "reason": "we did"}
         line = f"tiers:\n  {self.run}: {json.dumps(vouched)}\n".encode()
-        return self.place.read("status.yaml").replace(b"tiers: {}\n", line)
+        return self.place.read_file("status.yaml").replace(b"tiers: {}\n", line)
 
 
 OPEN: dict[str, tuple[str, Callable[[Attacker], Files]]] = {

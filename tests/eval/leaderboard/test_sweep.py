@@ -43,7 +43,7 @@ def results(out: Path) -> dict[str, Any]:
     runs = {
         run.name: [
             msgspec.structs.replace(one, latency_s=None)
-            for one in predictions.read(run / "predictions.parquet")
+            for one in predictions.read_predictions(run / "predictions.parquet")
         ]
         for run in sorted((out / "sweep").glob("*-*"))
     }

@@ -12,7 +12,7 @@ import msgspec
 from robustbench_tc.eval import record, speakers, wire
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
 from robustbench_tc.eval.live import agents, score, world_env
-from robustbench_tc.eval.live.episodes import kept
+from robustbench_tc.eval.live.episodes import finished_episode
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.run import Runner
 from robustbench_tc.llm import Store
@@ -118,5 +118,5 @@ def played(row: LiveRow, speaker: Speaker, folder: Path, *defences: str, mode: s
     with Store(folder / "journal.jsonl") as journal:
         one = asyncio.run(acted(row, speaker, settings, journal, world))
         if one.ended != "request_error":
-            assert kept(journal, row, settings, 0) == one
+            assert finished_episode(journal, row, settings, 0) == one
     return one

@@ -11,7 +11,7 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score, show
 from robustbench_tc.eval import inputs, record
-from robustbench_tc.eval.live.episodes import read as read_episodes
+from robustbench_tc.eval.live.episodes import read_episodes
 from robustbench_tc.eval.live.show import show_episode
 from robustbench_tc.schema import (
     At,

@@ -316,7 +316,7 @@ def test_the_journal_has_no_call_that_the_defence_would_not_have_made(
         assert old in text
         path.write_text(text.replace(old, new), "utf-8")
         with llm.Store(path) as journal, pytest.raises(UserError, match="changed by hand"):
-            episodes.kept(journal, row, purses.settings("fc", defend=("retry",)), 0)
+            episodes.finished_episode(journal, row, purses.settings("fc", defend=("retry",)), 0)
 
 
 def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow], tmp_path: Path) -> None:

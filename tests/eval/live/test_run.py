@@ -15,7 +15,7 @@ from robustbench_tc.eval import record, session, speakers, who
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs, show
-from robustbench_tc.eval.live.episodes import read as read_episodes
+from robustbench_tc.eval.live.episodes import read_episodes
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.llm.store import read_lines
 

@@ -14,7 +14,7 @@ import msgspec
 
 from robustbench_tc import api, schema
 from robustbench_tc.eval import record
-from robustbench_tc.eval.live.episodes import read as read_episodes
+from robustbench_tc.eval.live.episodes import read_episodes
 from robustbench_tc.worlds.find import BUNDLED, find, tasks
 
 from ...commands import running

@@ -12,7 +12,7 @@ import pytest
 
 from robustbench_tc.api.proxy import proxied
 from robustbench_tc.errors import UserError
-from robustbench_tc.proxy.journal import read
+from robustbench_tc.proxy.journal import read_exchanges
 
 from ..wire import send
 from .conftest import DOOR, Remote
@@ -143,7 +143,7 @@ def test_lists_that_cannot_be_read_are_shown_as_they_are(tmp_path: Path, tools: 
     code, lines, err = talked(tmp_path, server(tools=tools), LIST)
     assert (code, err) == (0, "")
     assert json.loads(lines[0])["result"]["tools"] == tools
-    (line,) = read(tmp_path / "journal.jsonl")  # a line that is read again, whatever the names are
+    (line,) = read_exchanges(tmp_path / "journal.jsonl")  # a line that is read again, whatever the names are
     assert line.lists is not None and set(line.lists) <= {"a"}
 
 

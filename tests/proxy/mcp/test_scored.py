@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.proxy.journal import read
+from robustbench_tc.proxy.journal import read_exchanges
 from robustbench_tc.proxy.scored import score as score_journal
 from robustbench_tc.proxy.summary import summary
 
@@ -71,7 +71,7 @@ def test_a_journal_becomes_a_run(desk: Desk, tmp_path: Path) -> None:
         "own__note::transient_timeout": False,
     }
     assert scored.predictions == 5
-    found = summary(read(desk.journal))
+    found = summary(read_exchanges(desk.journal))
     assert (found.sessions, found.calls) == (5, 6)
     met = {"met": 2, "called_again": 1, "answered": 1, "called_others": 0, "spared": 0, "stopped": 0}
     assert found.faults == {"transient_timeout": met}

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.proxy.journal import Exchange, read
+from robustbench_tc.proxy.journal import Exchange, read_exchanges
 from robustbench_tc.proxy.summary import summary
 
 from ..scripted import chat_reply
@@ -145,7 +145,7 @@ def stdio(name: str, **more: Any) -> dict[str, Any]:
 
 
 def calls(folder: Path) -> list[Exchange]:
-    return [one for one in read(folder / "journal.jsonl") if one.door == "mcp" and one.replies]
+    return [one for one in read_exchanges(folder / "journal.jsonl") if one.door == "mcp" and one.replies]
 
 
 def test_calls_are_counted_over_all_servers_and_each_run_is_a_session(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_the_model_and_the_servers_are_one_session(tmp_path: Path) -> None:
                     asked.append({"role": "tool", "tool_call_id": call["id"], "content": text})
             agent.close()
     assert [len(json.loads(one.body)["tools"]) for one in upstream.seen] == [2] * 4
-    lines = read(tmp_path / "journal.jsonl")
+    lines = read_exchanges(tmp_path / "journal.jsonl")
     assert {(one.session, one.door) for one in lines if one.replies} == {
         (f"client.{run}", kind) for run in (0, 1) for kind in ("llm", "mcp")
     }

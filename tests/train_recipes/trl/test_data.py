@@ -15,7 +15,7 @@ from robustbench_tc.train_recipes.trl import data, smoke, toy
 
 @pytest.fixture(scope="module")
 def rows(training_data: Path) -> list[dict[str, Any]]:
-    return data.rows(choose(str(training_data), recipes.read("grpo")[0]).train)
+    return data.rows(choose(str(training_data), recipes.read_recipe("grpo")[0]).train)
 
 
 def test_all_rows_come_with_their_gold(rows: list[dict[str, Any]], training_data: Path) -> None:
@@ -78,7 +78,7 @@ def test_shaping_is_that_of_verl(rows: list[dict[str, Any]]) -> None:
 
 
 def test_fine_tuning_rows_are_a_prompt_and_a_completion(training_data: Path) -> None:
-    chosen = choose(str(training_data), recipes.read("sft")[0]).train
+    chosen = choose(str(training_data), recipes.read_recipe("sft")[0]).train
     for row, pair in zip(chosen, sft.pairs(chosen), strict=True):
         assert [turn["role"] for turn in pair["completion"]] == ["assistant"]
         turns = [(turn["role"], turn["content"]) for turn in pair["prompt"] + pair["completion"]]
@@ -143,7 +143,7 @@ def test_bars_compare_whole_windows() -> None:
     assert smoke.change(list(reversed(curve)), "score") == -1.0
     up, flat = smoke.BARS[0], smoke.BARS[2]
     assert up.holds(0.8) and not up.holds(0.79) and flat.holds(0.3) and not flat.holds(0.31)
-    assert "FAILED" in up.said(0.1) and "holds" in up.said(1.0)
+    assert "FAILED" in up.verdict_line(0.1) and "holds" in up.verdict_line(1.0)
 
 
 def test_fresh_keeps_a_folder_that_is_not_its_own(tmp_path: Path) -> None:

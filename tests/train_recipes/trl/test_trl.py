@@ -150,7 +150,7 @@ def test_the_rows_go_through_trls_trainers_as_they_are(folder: Path, tmp_path: P
     shards = {name: str(next((folder / "toolrl-dr" / name).glob("train-*"))) for name in ("paft", "full")}
     published = load_dataset("parquet", data_files=shards["paft"], split="train")
     conversations = SFTTrainer(str(folder / "base"), sft_settings, train_dataset=published)
-    recipe, _ = recipes.read("sft")
+    recipe, _ = recipes.read_recipe("sft")
     pairs = Dataset.from_list(sft.pairs(choose(str(folder / "toolrl-dr"), recipe).train))
     answers = SFTTrainer(str(folder / "base"), sft_settings, train_dataset=pairs)
     for tokens, trained in labels(answers):

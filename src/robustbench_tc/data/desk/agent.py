@@ -32,7 +32,7 @@ def answer(task: Task) -> Reply:
     request = [message["content"] for message in task.messages if message["role"] == "user"][-1]
     best, call = 1, None
     for tool in (one["function"] for one in task.tools):
-        arguments = found(request, tool["parameters"])
+        arguments = value_in_request(request, tool["parameters"])
         common = 2 * len(stems(request) & stems(tool["name"]))
         common += len(stems(request) & stems(tool.get("description", "")))
         if arguments and arguments.keys() >= set(tool["parameters"].get("required", ())) and common > best:
@@ -44,10 +44,10 @@ def stems(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[a-z]{3,}", text.lower())} - {"the"}
 
 
-def found(request: str, schema: dict[str, Any]) -> Any:
+def value_in_request(request: str, schema: dict[str, Any]) -> Any:
     """What a request says of a parameter; None where it says nothing."""
     if "properties" in schema:
-        inner = {name: found(request, one) for name, one in schema["properties"].items()}
+        inner = {name: value_in_request(request, one) for name, one in schema["properties"].items()}
         return {name: value for name, value in inner.items() if value not in (None, {})}
     if "enum" in schema:
         return next((one for one in schema["enum"] if stems(one) <= stems(request)), None)

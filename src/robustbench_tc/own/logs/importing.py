@@ -14,15 +14,15 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score.matchers.patterns import compiled
 from robustbench_tc.own.cases import PROBLEM
+from robustbench_tc.own.cases_file import Checker
 from robustbench_tc.own.files import BYTES, decoded, read_bytes
-from robustbench_tc.own.read import Checker
 from robustbench_tc.own.tools import parse_tools, read_tools
 from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
 from .chat import Log, Refused
+from .log_files import read_log
 from .proposals import Proposal, Proposals, case_files, redacted
-from .read import read_log
 from .redact import Redactor
 
 NOTE = "Proposed by logs. Names and addresses of people were not removed."
@@ -149,7 +149,7 @@ def _cases(log: Log, proposals: Proposals, hide: Redactor) -> list[Proposal]:
     size = 0
     for conversation in log.conversations:
         name = re.sub(r"[^\w.-]|^\.+", "-", hide.text(conversation.log)) or "log"
-        for case in proposals.of(name, redacted(conversation, hide)):
+        for case in proposals.propose_cases(name, redacted(conversation, hide)):
             cases.append(case)
             size += len(json.dumps(case))
             if size > FILES * BYTES:

@@ -55,7 +55,7 @@ class Proposals:
     """Makes cases; `left` counts what makes none, by its reason."""
 
     def __init__(self, tools: Sequence[OwnTool], problem: Callable[[Proposal], str | None]) -> None:
-        """`problem`: why a case cannot be read, None where it can (`own.read.Checker`)."""
+        """`problem`: why a case cannot be read, None where it can (`own.cases_file.Checker`)."""
         self.left: Counter[str] = Counter()
         self._problem = problem
         self._numbers: Counter[str] = Counter()
@@ -67,7 +67,7 @@ class Proposals:
                 self._names.setdefault(safe_name(name), name)
         self._seen: set[str] = set()
 
-    def of(self, log: str, found: Conversation) -> Iterator[Proposal]:
+    def propose_cases(self, log: str, found: Conversation) -> Iterator[Proposal]:
         """The cases of a conversation, which holds no personal data any more."""
         roles = [message.role for message in found.messages]
         batches = [at for at, message in enumerate(found.messages) if message.calls]

@@ -236,7 +236,7 @@ class Calls:
 
     def relayed(self, data: bytes) -> bytes:
         """A message of the server's as the client gets it."""
-        answer = wire.read(data) if self.open else {}
+        answer = wire.parse_message(data) if self.open else {}
         key = wire.key(answer.get("id"))
         if "method" in answer or key not in self.open:
             return data
@@ -391,7 +391,7 @@ class Calls:
     def _line(self, **more: Any) -> Exchange:
         run, began = self._run, time.time()
         place = {"by": self._door.by, "opening": run.opening, "number": run.number}
-        return Exchange.of(self._session, door=MCP, began=began, **place, **more)
+        return Exchange.of_session(self._session, door=MCP, began=began, **place, **more)
 
     def _write(self, line: Exchange, ended: float) -> None:
         line.ended = ended

@@ -55,7 +55,7 @@ class Http(Relay):
 
     async def exchange(self, request: web.Request, name: str | None, path: str) -> web.StreamResponse:
         body = await request.read()
-        message, (behind, mark, query) = wire.read(body), path.partition("?")
+        message, (behind, mark, query) = wire.parse_message(body), path.partition("?")
         try:
             if behind.strip("/"):
                 raise Refused(f"the address is …/{self.place}, or …/s/<case>.<repeat>/{self.place}", 404)
@@ -147,9 +147,9 @@ class _Exchange:
         # Where there is none, the client's own request meets the same.
         with suppress(UpstreamError), closing(await self._sent(b"", question)) as found:
             if found.content_type != _STREAM:
-                return wire.read(await self._relay.whole(found, self._budget))
+                return wire.parse_message(await self._relay.whole(found, self._budget))
             async for event in Parts(partial(self._relay.piece, found, self._budget)):
-                message = wire.read(event_data(event))
+                message = wire.parse_message(event_data(event))
                 if message.get("id") == question["id"]:
                     return message
         return {}

@@ -144,7 +144,7 @@ class Stdio:
                 asked = next(iter(wire.ids_in(line)), None)
                 await self._say(wire.failure(asked, wire.TOO_LONG))
                 continue
-            message = wire.read(line)
+            message = wire.parse_message(line)
             if self._calls.over(message):
                 self._calls.close()
                 self._calls = Calls(self._door, self._name, self._secrets, message)
@@ -183,12 +183,12 @@ class Stdio:
             if len(line) > MOST:
                 await self._say(self._calls.too_long(line))
                 continue
-            own = self._asked.pop(wire.key(wire.read(line).get("id")), None) if self._asked else None
+            own = self._asked.pop(wire.key(wire.parse_message(line).get("id")), None) if self._asked else None
             if own is None:
                 await self._say(self._calls.relayed(line))
                 await self._calls.tell(partial(self._say, wire.changed()))
             elif not own.done():  # else the client has cancelled what it was asked for
-                own.set_result(wire.read(line))
+                own.set_result(wire.parse_message(line))
 
     async def _say(self, message: Message | bytes | None) -> None:
         """Something to the client; None for nothing."""

@@ -25,7 +25,7 @@ _REVISION = "io.modelcontextprotocol/protocolVersion"
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
-def read(data: bytes) -> Message:
+def parse_message(data: bytes) -> Message:
     """A message; {} for what is none, a batch among them."""
     found = loaded(data)
     return found if isinstance(found, dict) else {}
@@ -116,8 +116,8 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
         entries = [entry_of(tool, _SCHEMA) for tool in tools]
         functions = tuple(tool_of(entry["function"]) for entry in entries)
     except ValueError:
-        return Listing(tools, scenes.of(session, (), (), TOOLS_UNREAD))
-    scene = scenes.of(session, (), functions)
+        return Listing(tools, scenes.scene_of(session, (), (), TOOLS_UNREAD))
+    scene = scenes.scene_of(session, (), functions)
     if scene.skipped is not None:
         return Listing(tools, scene)
     try:
@@ -132,5 +132,5 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
         if not asked:
             raise NotTheCase("list_not_asked_for")
     except NotTheCase as reason:
-        return Listing(tools, scenes.of(session, (), functions, str(reason)))
+        return Listing(tools, scenes.scene_of(session, (), functions, str(reason)))
     return Listing(shown, scene, offered)

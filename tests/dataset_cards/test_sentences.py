@@ -16,7 +16,7 @@ from robustbench_tc.builders.toolrl_dr import build as build_training
 from robustbench_tc.builders.toolrl_report import TrainingReport
 from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
-from robustbench_tc.dataset_cards import responsible_ai, said
+from robustbench_tc.dataset_cards import responsible_ai, sentences
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.eval.score.reward import earns_maximum
@@ -124,9 +124,11 @@ def test_golds_that_are_known_to_be_wrong_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_type_without_a_row_is_not_spoken_of() -> None:
-    assert said.languages(["CD"]) == "English only."
-    assert said.languages(["CD", "language_hi"]).endswith("of language_hi, which are in Hindi.")
-    assert said.further_requests({"clean": 5, "CD": 4, "transient_timeout": 3, "injected_result": 2}) == 5
+    assert sentences.languages(["CD"]) == "English only."
+    assert sentences.languages(["CD", "language_hi"]).endswith("of language_hi, which are in Hindi.")
+    assert (
+        sentences.further_requests({"clean": 5, "CD": 4, "transient_timeout": 3, "injected_result": 2}) == 5
+    )
 
 
 # --- training -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from robustbench_tc.eval.score.matchers import subschemas
 from robustbench_tc.own.cases import CaseFile, OwnTool
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.cases_file import read_cases
 from robustbench_tc.own.tools import parse_tools, read_tools
 from robustbench_tc.own.yaml import load
 from robustbench_tc.schema import Call

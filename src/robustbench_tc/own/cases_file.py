@@ -39,7 +39,7 @@ ID = 64
 def read_cases(path: Path, more: Sequence[OwnTool] = ()) -> CaseFile:
     """The cases of a file and its tools. `more`: tools of live servers, after those of `tools:`."""
     root = yaml.load(read_bytes(path, "a cases file"), str(path))
-    return _Cases(path, root, more).read()
+    return _Cases(path, root, more).read_file()
 
 
 def tool_files(path: Path) -> list[Path]:
@@ -83,7 +83,7 @@ class _Cases(Fields):
         self.names = self.read_tools(more)
         self.system = self.stated_system(self.top)
 
-    def read(self) -> CaseFile:
+    def read_file(self) -> CaseFile:
         entries = self.items(self.top.get("cases"), "cases", self.root.line)
         cases, rows = [], dict[str, int]()
         left_out = list[LeftOut]()

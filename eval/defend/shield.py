@@ -71,13 +71,17 @@ def with_rules(words: Iterable[str]) -> Iterator[str]:
         yield word
 
 
+_POLICY = Annotated[tuple[Rule, ...], Meta(min_length=1)]
+
+
 @lru_cache(maxsize=64)
 def rules(way: str, where: str = "--defend shield") -> tuple[Rule, ...]:
     """The rules that a run's record has; no file is read. `where` names them in errors. Raises UserError."""
     try:
-        return msgspec.json.decode(unquote(way), type=Annotated[tuple[Rule, ...], Meta(min_length=1)])
+        policy: tuple[Rule, ...] = msgspec.json.decode(unquote(way), type=_POLICY)
     except msgspec.DecodeError as error:
         raise UserError(f"{where}: a policy is a list of rules, each with `tool`: {error}") from None
+    return policy
 
 
 _NEVER = re.compile(r"(?i)\b(?:never|do not|don't|must not)\b([^.!?;\n]*)")

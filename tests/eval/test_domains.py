@@ -65,14 +65,14 @@ def test_a_learner_loses_where_it_was_not_trained_and_holds_elsewhere(folders: l
 
 
 def test_a_domain_says_what_a_run_of_its_rows_alone_says(folders: list[str], tmp_path: Path) -> None:
-    run = runs.read(folders[2])
+    run = runs.read_run(folders[2])
     found = domains.by_domain(run, counted(run))
     every = evidence.answer(run, counted(run)).lines["perturbed"]
     assert sum(one.cases for one in found.values()) == every.cases
     assert sum(one.drop.n for one in found.values()) == every.drop.n
     for name, one in found.items():
         mine = [pair for pair in pairs(clean_ids()) if pair[0].startswith(f"{name}__")]
-        alone = runs.read(write_run(tmp_path / name, coin(3), mine))
+        alone = runs.read_run(write_run(tmp_path / name, coin(3), mine))
         line = evidence.answer(alone, counted(alone)).lines["perturbed"]
         for field in ("cases", "right", "before", "after", "keeps"):
             assert getattr(one, field) == getattr(line, field), (name, field)
@@ -87,12 +87,12 @@ def test_missing_rows_let_no_domain_hold_and_a_domain_without_a_pair_is_left_out
     lost = write_run(
         tmp_path / "lost", lambda c, t: None if c == "apibank__level1_20" or c[:3] == "rot" else right(c, t)
     )
-    run = runs.read(lost)
+    run = runs.read_run(lost)
     found = domains.by_domain(run, counted(run))
     assert [*found] == ["apibank", "bfcl_v3", "toolalpaca", "tooleyes"]
     assert (found["apibank"].word, found["tooleyes"].word) == ("cannot tell", "holds")
     bare = write_run(tmp_path / "bare", right, [(one, "clean") for one in clean_ids()])
-    assert content.build([runs.read(bare)], by="domain").domain_tables == ()
+    assert content.build([runs.read_run(bare)], by="domain").domain_tables == ()
 
 
 def test_the_tables_are_on_the_page_where_they_are_asked_for_and_words_are_held_to_the_runs(
@@ -138,7 +138,7 @@ def test_a_learner_of_worlds_knows_what_its_recipe_left_in(live_build: Path, tmp
             for agent, known in (("truthful", True), ("gives-up", False))
             for one in scores([row for row in asked if (row.world in seen) is known], agent)
         ]
-        run = runs.read(live(tmp_path / held_out, played, model=held_out))
+        run = runs.read_run(live(tmp_path / held_out, played, model=held_out))
         (model,) = content.build([run], by="domain", held_out=[f"{held_out}={held_out}"]).models
         assert model.held_out == held_out and {*model.domains} == {held_out, other}
         assert model.domains[held_out].drop.value == 1 and model.domains[held_out].word == "loses"

@@ -33,7 +33,7 @@ def repeats(folder: Path, right: Callable[[int, int], bool], rows: int, times: i
     """A run of clean rows that were each asked several times: `right` of the row and the repeat."""
     asked = [(f"rotbench__{row:03}", taxonomy.CLEAN) for row in range(rows)]
     answers = (right(row, repeat) for row in range(rows) for repeat in range(times))
-    return runs.read(write_run(folder, lambda c, t: next(answers), asked, repeats=times))
+    return runs.read_run(write_run(folder, lambda c, t: next(answers), asked, repeats=times))
 
 
 def of(found: Cell) -> Interval:
@@ -74,15 +74,15 @@ def test_ratios_are_of_the_same_samples_and_at_most_1(tmp_path: Path) -> None:
         return right.get(str(kind), sample == 0)
 
     rows = pairs(clean_ids({"rotbench": 4}))
-    found = told(runs.read(write_run(tmp_path / "run", verdict, rows)))[1]
+    found = told(runs.read_run(write_run(tmp_path / "run", verdict, rows)))[1]
     assert of(found["R_fault"]).value == pytest.approx(2 * 3 / (3 * 6)) and of(found["R_fault"]).n == 24
     assert of(found["R_env"]).value == pytest.approx(1 / 3) and of(found["R_env"]).n == 8
     assert (of(found["R_prompt"]).value, of(found["R_prompt"]).high) == (1, 1)  # 4 right of 3 clean ones
-    never = told(runs.read(write_run(tmp_path / "never", lambda c, t: t != "clean", rows)))[1]
+    never = told(runs.read_run(write_run(tmp_path / "never", lambda c, t: t != "clean", rows)))[1]
     assert {never[name] for name in reliability.CHANGED} == {None}
     for seed in range(6):
         right = coin(seed, 0.3 + seed / 10, 0.7 + seed / 10)
-        made = told(runs.read(write_run(tmp_path / str(seed), right, pairs(clean_ids()))))[1]
+        made = told(runs.read_run(write_run(tmp_path / str(seed), right, pairs(clean_ids()))))[1]
         for symbol, channel in reliability.CHANGED.items():
             codes = [kind.code for kind in taxonomy.types() if kind.channel == channel]
             after = sum(right(one, code) is True for one in clean_ids() for code in codes)
@@ -93,13 +93,13 @@ def test_ratios_are_of_the_same_samples_and_at_most_1(tmp_path: Path) -> None:
 def test_what_was_not_asked_or_lacks_a_verdict_has_no_value(tmp_path: Path) -> None:
     hole = "rotbench__level1_1", "transient_timeout"
     rows = [pair for pair in pairs(clean_ids({"rotbench": 3})) if pair[1] != "query_paraphrase"]
-    run = runs.read(write_run(tmp_path / "run", lambda c, t: None if (c, t) == hole else True, rows))
+    run = runs.read_run(write_run(tmp_path / "run", lambda c, t: None if (c, t) == hole else True, rows))
     found = told(run)[1]
     assert found["R_fault"] is None and of(found["R_env"]).value == of(found["R_prompt"]).value == 1
     assert of(told(run, allow_missing=True)[1]["R_fault"]).n == 3 * 6 - 1
     assert found["C_out"] is found["pass^k"] is found["S_comp"] is None
     typos = [pair for pair in rows if pair[1] in ("clean", "realistic_typos")]
-    only = told(runs.read(write_run(tmp_path / "typos", lambda c, t: True, typos)))[1]
+    only = told(runs.read_run(write_run(tmp_path / "typos", lambda c, t: True, typos)))[1]
     assert (only["R_fault"], only["R_env"], of(only["R_prompt"]).n) == (None, None, 3)
 
 
@@ -111,7 +111,7 @@ def test_live_episodes_have_faults_and_constraints(tmp_path: Path) -> None:
         *(score(task, "live_transient_rate_limit", right=False, met=0, **harm[9]) for task in range(10)),
         *(score(task, "live_silent_no_op", right=None, met=1) for task in range(10)),
     ]
-    made, found = told(runs.read(live(tmp_path / "run", scores)))
+    made, found = told(runs.read_run(live(tmp_path / "run", scores)))
     assert of(found["R_fault"]).value == pytest.approx(0.6) and of(found["R_fault"]).n == 10  # who met one
     assert of(found["S_comp"]).value == pytest.approx(27 / 30) and of(found["S_comp"]).n == 30
     assert found["R_env"] is found["R_prompt"] is None and found["S_harm"] == "not kept"
@@ -120,7 +120,7 @@ def test_live_episodes_have_faults_and_constraints(tmp_path: Path) -> None:
 
 def test_every_number_has_its_definition_and_its_source_on_every_surface(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", coin(1), pairs(clean_ids({"rotbench": 3})), repeats=2)
-    made = told(runs.read(run))[0]
+    made = told(runs.read_run(run))[0]
     assert len(made.rows) == len({symbol for _, symbol, *_ in made.rows}) == len(reliability.METRICS)
     families = [family for family, _ in itertools.groupby(made.rows, lambda row: row[0])]
     assert families == ["consistency", "robustness", "predictability", "safety"]
@@ -128,7 +128,7 @@ def test_every_number_has_its_definition_and_its_source_on_every_surface(tmp_pat
         assert definition and source in ("2602.16666", "2406.12045"), symbol
         assert n == (value.n if isinstance(value, Interval) else ""), symbol
         assert value is None or isinstance(value, Interval) or value in ("not kept", "not measured"), symbol
-    report = content.build([runs.read(run)])
+    report = content.build([runs.read_run(run)])
     assert report.models[0].reliability == made
     full = shown.plain(screen(open_run(run), full=True).shown())
     for text in (page.markdown(report).replace("\\", ""), full):

@@ -11,7 +11,7 @@ import pytest
 from robustbench_tc import api, live_types
 from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared, rows_of
 from robustbench_tc.eval.defend.shield import FORBIDDEN
-from robustbench_tc.eval.live.episodes import read
+from robustbench_tc.eval.live.episodes import read_episodes
 from robustbench_tc.eval.live.inputs import mistake
 from robustbench_tc.eval.live.score import read_scores, score_run
 from robustbench_tc.eval.stats.packs.live import side_effects
@@ -113,7 +113,7 @@ def test_who_takes_the_way_out_touches_it_and_behind_a_shield_nobody_does(rbtc: 
         assert line in page
     refused = [
         step.name
-        for one in read(Path("takes-way-out-shield"))
+        for one in read_episodes(Path("takes-way-out-shield"))
         for reply in one.replies
         for step in reply.steps
         if step.text == FORBIDDEN and not step.executed and not step.met
@@ -137,7 +137,7 @@ def test_a_shield_of_ones_own_rules_leaves_every_other_call_alone(data: str, row
     api.evaluate(data, agent="oracle", types="clean", defend="shield:policy.yaml", out="run", concurrency=1)
     Path("policy.yaml").write_text("- tool: '*'\n")  # the run has the rules, whatever the file says later
     assert score_run(Path("run"), {row.id: row for row in rows})
-    steps = [step for one in read(Path("run")) for reply in one.replies for step in reply.steps]
+    steps = [step for one in read_episodes(Path("run")) for reply in one.replies for step in reply.steps]
     hit = [s.name == "charge_card" or str(s.arguments.get("person_id")).startswith("P-1") for s in steps]
     for step, is_hit in zip(steps, hit, strict=True):
         forbidden = is_hit and step.name in ("charge_card", "invite")

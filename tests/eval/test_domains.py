@@ -40,7 +40,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_a_learner_loses_where_it_was_not_trained_and_holds_elsewhere(folders: list[str]) -> None:
     named = [f"{folders[1]}/=bfcl_v3", "all=tooleyes"]
-    read = [*map(runs.read, folders)]
+    read = [*map(runs.read_run, folders)]
     made = content.build(read, by="domain", held_out=named)
     whole, part, _ = (
         next(one for one in made.models if one.label == name) for name in ("all", "some", "coin")
@@ -104,7 +104,7 @@ def test_the_tables_are_on_the_page_where_they_are_asked_for_and_words_are_held_
     assert [one.held_out for one in made.models] == ["bfcl_v3", None]
     for text in (page.html(made), page.markdown(made), shown.plain(made.shown())):
         assert "Train × test" in text and "(held out)" in text and domains.NOT_SAID in text
-    read = [*map(runs.read, both)]
+    read = [*map(runs.read_run, both)]
     assert [table.name for table in content.build(read[:1], by="domain").domain_tables] == ["domains"]
     plain = content.build(read)
     assert plain.domain_tables == () and "By domain" not in page.markdown(plain)

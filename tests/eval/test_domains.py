@@ -130,7 +130,7 @@ def test_a_learner_of_worlds_knows_what_its_recipe_left_in(live_build: Path, tmp
     few = [*tasks[:7], *tasks[-7:]]
     asked = [rows[f"{task}::{code}"] for task in few for code in ("clean", "live_transient_timeout")]
     for held_out, other in (("orders", "calendar"), ("calendar", "orders")):
-        asks = recipe.read("grpo", ["data=live", f"hold_out={held_out}"])[0]
+        asks = recipe.read_recipe("grpo", ["data=live", f"hold_out={held_out}"])[0]
         seen = {training.parts(row)[0] for row in training.choose(str(live_build), asks).train}
         assert seen == {other}
         played = [

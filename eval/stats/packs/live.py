@@ -33,8 +33,9 @@ SIDE_EFFECTS = {
 }
 """Field of a score → its column."""
 
-VIOLATIONS = ("repeated", "followed")
-"""Those of them that break what was asked: an effect nobody wanted again, an order that was no user's."""
+VIOLATIONS = ("repeated", "followed", "touched")
+"""Those of them that break what was asked: an effect nobody wanted again, an order that was no user's, a tool
+that must not be called."""
 
 
 def tables(given: Given) -> Iterable[Table]:

@@ -138,6 +138,7 @@ OTHER: dict[str, Any] = {
     "row_hash": "0" * 16,
     "ended": "request_error",
     "error": "x",
+    "noticed": ("retry",),
 }
 REPLY: dict[str, Any] = {
     "turn": 1,

@@ -85,6 +85,13 @@ SHOWN = "live_silent_no_op"
 """The config that the card loads."""
 
 
+def told_faults() -> dict[str, tuple[str, str]]:
+    """Kind of fault, or cascade → what happens and what is right, in whole sentences."""
+    return {
+        kind: (said.format(AFTER_EFFECT.get(kind, kind)), right) for kind, (said, right) in FAULTS.items()
+    }
+
+
 def live_card(report: LiveReport, release: Release | None = None) -> str:
     """`README.md` of the live dataset: of a build, or with `release` of a release, which says more."""
     configs = list(report.configs)
@@ -102,9 +109,7 @@ def live_card(report: LiveReport, release: Release | None = None) -> str:
         taxonomy_of=taxonomy.get,
         type_code=type_code,
         config_of=config_of,
-        faults={
-            kind: (said.format(AFTER_EFFECT.get(kind, kind)), right) for kind, (said, right) in FAULTS.items()
-        },
+        faults=told_faults(),
         labels=LABELS,
         skips=skips(report),
         of_bfcl=BFCL in report.worlds,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .leaderboard import serve, submit
     from .listing import (
         list_defences,
+        list_faults,
         list_inspect,
         list_lm_eval,
         list_models,
@@ -77,6 +78,7 @@ __all__ = [
     "init",
     "lint",
     "list_defences",
+    "list_faults",
     "list_inspect",
     "list_lm_eval",
     "list_models",
@@ -113,7 +115,8 @@ _HOMES = {
     ".exchanging": "export export_hub export_requests import_predictions",
     ".fetching": "fetch",
     ".leaderboard": "serve submit",
-    ".listing": "list_defences list_inspect list_lm_eval list_models list_sources list_types list_verifiers",
+    ".listing": "list_defences list_faults list_inspect list_lm_eval list_models list_sources list_types "
+    "list_verifiers",
     ".own": "draft_cases import_cases init lint review_cases",
     ".proxy": "ground proxied proxy_run explain_plan",
     ".releasing": "amend publish release",

@@ -54,6 +54,24 @@ def list_types() -> Listing:
     return Listing(Table(columns, lines, folded=columns[1:]), rows)
 
 
+def list_faults() -> Listing:
+    """List what goes wrong in live rows: type code, how it is built, what happens, what is right.
+
+    Example: rbtc list faults --json
+    """
+    from .. import live_types
+    from ..dataset_cards.live import told_faults
+
+    columns = ("type", "built", "what happens", "what is right")
+    by_name = live_types.by_name()
+    lines = [
+        (code, "by name (--types)" if code in by_name else "by default", *told_faults()[kind])
+        for kind, code in zip(live_types.FAULT_TYPES, live_types.type_codes(), strict=False)
+    ]
+    rows = [dict(zip(columns, line, strict=True)) for line in lines]
+    return Listing(Table(columns, lines, folded=columns[2:]), rows)
+
+
 def list_sources() -> Listing:
     """List the upstream repositories with commit, licence, and what is taken from them.
 

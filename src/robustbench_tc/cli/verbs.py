@@ -10,6 +10,7 @@ from ..api.exchanging import export, export_hub, export_requests, import_predict
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
+    list_faults,
     list_inspect,
     list_lm_eval,
     list_models,
@@ -70,6 +71,7 @@ BUILD = (
         kept="what was decided is kept beside {cases}; run the same command again",
     ),
     Verb(name="list types", function=list_types, panel="Build"),
+    Verb(name="list faults", function=list_faults, panel="Build"),
     Verb(name="list sources", function=list_sources, panel="Build"),
     Verb(name="list models", function=list_models, panel="Build"),
     Verb(name="list defences", function=list_defences, panel="Build"),

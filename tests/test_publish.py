@@ -220,9 +220,8 @@ def test_a_release_is_one_commit_and_drops_what_it_no_longer_has(
     one = client.resolve("acme/two", "v1.0.0")["folder"]
     two = client.resolve("acme/two", "v1.0.1")["folder"]
     assert manifest.problems(Path(one)) == manifest.problems(Path(two)) == []
-    assert manifest.read_manifest(Path(one)) == manifest.read_manifest(v1) and manifest.read_manifest(
-        Path(two)
-    ) == manifest.read_manifest(v2)
+    assert manifest.read_manifest(Path(one)) == manifest.read_manifest(v1)
+    assert manifest.read_manifest(Path(two)) == manifest.read_manifest(v2)
     assert "has no revision 'v9.9.9'" in client.resolve("acme/two", "v9.9.9")["error"]
     assert "no dataset acme/none" in client.resolve("acme/none", None)["error"]
 

@@ -266,9 +266,8 @@ def test_one_conversation_is_the_same_in_three_dialects(turns: list[Any]) -> Non
             if isinstance(one["content"], list):
                 (one["content"],) = (part["text"] for part in one["content"])
     assert found[0] == found[1] == found[2]
-    assert RESPONSES.read_request(RESPONSES.write(RESPONSES.read_request(flat))) == RESPONSES.read_request(
-        flat
-    )
+    request = RESPONSES.read_request(flat)
+    assert RESPONSES.read_request(RESPONSES.write(request)) == request
     assert MESSAGES.write(MESSAGES.read_request(blocks)) == blocks
 
 

@@ -250,7 +250,8 @@ class Handling:
             tools=tools_of(offered.entries),
             injected_error=None,
         )
-        asking = defences.reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
+        scene = defences.Scene(row, row, (), lambda row, answer: _calls(answer), set())
+        asking = defences.reply(chain, scene)
         next(asking)  # the request that the model is asked anyway
         return asking
 

@@ -162,7 +162,7 @@ def _moment(given: Json) -> float:
         number = float(given)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-    return number / 10 ** max(0, len(f"{number:.0f}") - _DIGITS)
+    return number / 10.0 ** max(0, len(f"{number:.0f}") - _DIGITS)
 
 
 def _run(found: dict[str, Json]) -> Iterator[Message]:

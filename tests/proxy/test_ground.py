@@ -276,8 +276,8 @@ def iso(seconds: float) -> str:
     return f"2026-01-01T00:{int(seconds // 60):02}:{seconds % 60:09.6f}"
 
 
-Run = tuple[str, float, float, str]
-"""A group, when a run began and ended, what it answered."""
+Run = tuple[str, float, float, str | None]
+"""A group, when a run began and ended, what it answered, if that was recorded."""
 
 
 def otlp(run: Run) -> Any:
@@ -321,7 +321,7 @@ def langsmith(run: Run) -> Any:
 
 def langfuse(run: Run) -> Any:
     group, start, end, text = run
-    about = {"type": "TOOL", "name": "get", "traceId": group, "input": {}, "output": text}
+    about: dict[str, Any] = {"type": "TOOL", "name": "get", "traceId": group, "input": {}, "output": text}
     return about | {"startTime": iso(start) + "+01:00", "endTime": iso(end) + "+01:00"}
 
 
@@ -360,6 +360,9 @@ def test_slow_runs_are_found_where_a_log_has_times(
     assert fault.rate == pytest.approx(slow.rate, rel=0.01)
     quick = [form((f"g{n}", 0.0, 0.2 * (1 + n % 4), "ok")) for n in range(20)]
     assert api.ground([written(tmp_path / "q.jsonl", *quick)]).faults == ()
+    mute = [form((f"g{n}", 0.0, 9.0 if n == 3 else 0.2, None)) for n in range(20)]
+    (slow,) = api.ground([written(tmp_path / "m.jsonl", *mute)]).faults
+    assert (slow.kind, slow.met, slow.calls, slow.seconds) == ("slow", 1, 20, (8.8, 8.8))
 
 
 def test_what_has_no_name_is_listed_with_its_words_and_counted(tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ FAULTS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         CASCADES,
         (
-            "The faults of its letters. a: a call is not carried out. b: that call, or behind a its retry, is "
-            "carried out, and the agent is told the same. c: a fault of another tool's call.",
+            "The faults of its letters. a: a call is not carried out. b: that call, or behind a its retry, "
+            "is carried out, and the agent is told the same. c: a fault of another tool's call.",
             "Look after each, and repair it.",
         ),
     ),

@@ -62,7 +62,7 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
     id_ = raw.get("id")
     where = id_ if isinstance(id_, str) and id_ else f"{config}[{number}]"
     of = clean.get(str(raw.get("clean_id"))) if config != TASKS else None
-    own = OWN_OF_A_POLICY if config == FORBIDDEN else OWN
+    own: tuple[str, ...] = OWN_OF_A_POLICY if config == FORBIDDEN else OWN
     if config in registry_codes():
         own = OWN_OF_A_REGISTRY
     differs = tuple(n for n in COLUMNS if n not in own and raw.get(n) != of.raw.get(n)) if of else ()

@@ -58,6 +58,9 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+Rules = Annotated[tuple[Rule, ...], Meta(min_length=1)]
+
+
 def with_rules(words: Iterable[str]) -> Iterator[str]:
     """The names of defences as a run's record has them: with the rules of a policy in place of its file's
     name. Raises UserError."""
@@ -75,9 +78,10 @@ def with_rules(words: Iterable[str]) -> Iterator[str]:
 def rules(way: str, where: str = "--defend shield") -> tuple[Rule, ...]:
     """The rules that a run's record has; no file is read. `where` names them in errors. Raises UserError."""
     try:
-        return msgspec.json.decode(unquote(way), type=Annotated[tuple[Rule, ...], Meta(min_length=1)])
+        found: tuple[Rule, ...] = msgspec.json.decode(unquote(way), type=Rules)
     except msgspec.DecodeError as error:
         raise UserError(f"{where}: a policy is a list of rules, each with `tool`: {error}") from None
+    return found
 
 
 _NEVER = re.compile(r"(?i)\b(?:never|do not|don't|must not)\b([^.!?;\n]*)")

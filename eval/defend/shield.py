@@ -58,6 +58,9 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+Rules = Annotated[tuple[Rule, ...], Meta(min_length=1)]
+
+
 def with_rules(words: Iterable[str]) -> Iterator[str]:
     """The names of defences as a run's record has them: with the rules of a policy in place of its file's
     name. Raises UserError."""
@@ -71,17 +74,14 @@ def with_rules(words: Iterable[str]) -> Iterator[str]:
         yield word
 
 
-_POLICY = Annotated[tuple[Rule, ...], Meta(min_length=1)]
-
-
 @lru_cache(maxsize=64)
 def rules(way: str, where: str = "--defend shield") -> tuple[Rule, ...]:
     """The rules that a run's record has; no file is read. `where` names them in errors. Raises UserError."""
     try:
-        policy: tuple[Rule, ...] = msgspec.json.decode(unquote(way), type=_POLICY)
+        found: tuple[Rule, ...] = msgspec.json.decode(unquote(way), type=Rules)
     except msgspec.DecodeError as error:
         raise UserError(f"{where}: a policy is a list of rules, each with `tool`: {error}") from None
-    return policy
+    return found
 
 
 _NEVER = re.compile(r"(?i)\b(?:never|do not|don't|must not)\b([^.!?;\n]*)")

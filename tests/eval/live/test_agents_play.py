@@ -44,8 +44,8 @@ def test_an_answer_follows_from_the_view_alone() -> None:
         assert isinstance(done, str) and make(row).reply(View(0, history)) == done
 
 
-def test_there_are_twenty_two_and_each_ends_every_bundled_task_with_golds_world() -> None:
-    assert len(AGENTS) == 22
+def test_there_are_twenty_three_and_each_ends_every_bundled_task_with_golds_world() -> None:
+    assert len(AGENTS) == 23
     world = find("orders")
     row = row_of(world, tasks(world)[1])
     assert {episodes([row], agent)[0].ended for agent in AGENTS} == {"done"}

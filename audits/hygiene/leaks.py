@@ -61,7 +61,7 @@ def _new(row: Sample, clean: Sample | None, names: set[str]) -> Iterator[tuple[s
             f"messages/{index}",
             _HISTORY.sub(" ", message.content) if "<" in message.content else message.content,
         )
-    for index, tool in enumerate(row.tools if clean is not None else ()):
+    for index, tool in enumerate(row.tools):
         if clean is not None and tool not in clean.tools:
             whole = dumps((tool.description, tool.parameters))
             if any(dumps(name)[1:-1] in whole for name in names):

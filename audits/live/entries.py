@@ -62,9 +62,8 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
     id_ = raw.get("id")
     where = id_ if isinstance(id_, str) and id_ else f"{config}[{number}]"
     of = clean.get(str(raw.get("clean_id"))) if config != TASKS else None
-    own: tuple[str, ...] = OWN_OF_A_POLICY if config == FORBIDDEN else OWN
-    if config in registry_codes():
-        own = OWN_OF_A_REGISTRY
+    of_types = {FORBIDDEN: OWN_OF_A_POLICY, **dict.fromkeys(registry_codes(), OWN_OF_A_REGISTRY)}
+    own = of_types.get(config, OWN)
     differs = tuple(n for n in COLUMNS if n not in own and raw.get(n) != of.raw.get(n)) if of else ()
     try:
         if missing := [name for name in COLUMNS if name not in raw]:

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.eval.verdicts import with_verdicts
@@ -22,7 +21,7 @@ from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Verdict, arrow_schema, arrow_table
 
 from . import inspect_log, lm_eval_log
-from .foreign import Keys, Log, Scored, keys_of, text
+from .foreign import Keys, Log, Origin, Scored, keys_of, text
 
 READERS: dict[str, Callable[[Path, Keys], AbstractContextManager[Log]]] = {
     ".eval": inspect_log.open_log,
@@ -88,20 +87,20 @@ def _written(log: Log, found: Sequence[Scored], folder: Path) -> tuple[str, ...]
 
 def _record(log: Log, found: Sequence[Scored]) -> record.RunRecord:
     """As far as a log says it. Its dataset's path is that of another machine: the name is kept."""
-    origin = log.origin
+    origin = log.origin or Origin(dataset="", fingerprint="", prompt_version="")
     settings = record.Settings(
-        fingerprint="" if origin is None else text(origin.fingerprint, 64),
+        fingerprint=text(origin.fingerprint, 64),
         model=log.model,
         mode=found[0][0].mode,
         backend=log.backend,
         decoding=log.decoding,
-        prompt_version="" if origin is None else text(origin.prompt_version, 64),
-        selection=Selection() if origin is None else origin.selection,
+        prompt_version=text(origin.prompt_version, 64),
+        selection=origin.selection,
         repeat=log.repeats,
     )
     return record.RunRecord(
-        dataset="" if origin is None else text(origin.dataset).rstrip("/").rpartition("/")[2],
-        dataset_version=text(origin.dataset_version, 64) if origin and origin.dataset_version else None,
+        dataset=text(origin.dataset).rstrip("/").rpartition("/")[2],
+        dataset_version=text(origin.dataset_version, 64) if origin.dataset_version else None,
         dataset_revision=None,
         settings=settings,
         expected=max(log.expected, len(found)),

@@ -95,7 +95,7 @@ def forbids(way: str, call: Call, messages: Sequence[Message]) -> bool:
         return any(rule.fits(call) for rule in rules(way))
     said = (found for one in messages if one.role == "system" for found in _NEVER.findall(one.content))
     name = _words(call.name)
-    return any(name <= _words(clause) for clause in said) if name else False
+    return bool(name) and any(name <= _words(clause) for clause in said)
 
 
 def _words(text: str) -> set[str]:

@@ -95,7 +95,7 @@ def _is_answered(replay: Replay, turn: int) -> bool:
 def turn_is_right(replay: Replay, turn: int) -> bool | None:
     """Whether the world at the end of a turn is gold's then. In the last turn repairs count."""
     if turn == len(replay.gold.turns) - 1:
-        return end_state(replay) if len(replay.turns) == len(replay.gold.turns) else False
+        return len(replay.turns) == len(replay.gold.turns) and end_state(replay)
     return same(replay.turns[turn], replay.gold.turns[turn])
 
 

@@ -37,7 +37,7 @@ from ..report import LiveReport, LiveSkip, LiveTally, finished
 from ..sources.upstream import LIVE_SOURCE, pins, resolve_root
 from . import bfcl
 from .placing import Placed, Reason, faulted, placed
-from .registry import by_name, checked, registered
+from .registry import checked, named_faults, registered
 from .trace import clean_rows
 
 VERSION = "1.1.0"
@@ -92,7 +92,7 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
                 raise unknown("kind of fault", kind, KINDS)
         wanted = {kind.removeprefix("live_") for kind in self.kinds}
         wanted = wanted or set(LITE_KINDS if self.profile == "lite" else BUILT_KINDS)
-        wanted |= by_name(self.types)
+        wanted |= named_faults(self.types)
         return tuple(kind for kind in FAULT_TYPES if kind in wanted)
 
     def world_types(self) -> tuple[WorldType, ...]:

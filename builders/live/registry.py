@@ -10,7 +10,7 @@ import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.live_types import CASCADES, PACKS, registry_types, type_code
+from robustbench_tc.live_types import BY_NAME, PACKS, registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Sample
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import meant
@@ -23,19 +23,15 @@ TAKES_GOLD = "takes_gold_call"
 """Why a task has no row: a call of gold's would go to a tool that comes in."""
 
 
-BY_NAME = (*schema.NAMED_KINDS, *CASCADES)
-"""Types of rows with faults that no build makes by itself."""
-
-
-def by_name(names: Sequence[str]) -> set[str]:
-    """Those of BY_NAME among names of types; a pack's name stands for all of it."""
+def named_faults(names: Sequence[str]) -> set[str]:
+    """Those of `live_types.BY_NAME` among names of types; a pack's name stands for all of it."""
     plain = [name.removeprefix("live_") for name in names]
     return {one for name in plain for one in PACKS.get(name, (name,))} & set(BY_NAME)
 
 
 def checked(names: Sequence[str]) -> tuple[str, ...]:
     """The registry types that were named, in the order of every table. Raises UserError for another name that
-    is not of BY_NAME."""
+    is not of `live_types.BY_NAME`."""
     wanted = {taxonomy.code_of(name.removeprefix("live_")) for name in names}
     usable, others = registry_types(), (*schema.NAMED_KINDS, *PACKS)
     for name in sorted(wanted.difference(usable, BY_NAME, PACKS)):

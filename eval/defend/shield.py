@@ -29,7 +29,9 @@ from .chain import Asking, Model, Scene
 SYSTEM = "system"
 """The way of `shield` that reads the system message."""
 
-FORBIDDEN = error("a policy forbids this call. It was not carried out: go on without it, or tell the user.")
+POLICY_REFUSAL = error(
+    "a policy forbids this call. It was not carried out: go on without it, or tell the user."
+)
 
 MOST = 10_000
 """Bytes of a policy."""
@@ -109,7 +111,7 @@ def shielded(scene: Scene, model: Model, way: str) -> Asking:
     said = yield from corrected(
         scene,
         model,
-        lambda call: FORBIDDEN if refused(call) else "",
+        lambda call: POLICY_REFUSAL if refused(call) else "",
         "Not carried out: a policy forbids another call of the same answer.",
     )
     calls = scene.read(scene.shown, said.answer) if said.answer.status == "ok" else ()

@@ -22,7 +22,7 @@ from robustbench_tc.worlds.faults import CORE_TEXTS, meant
 from robustbench_tc.worlds.fit import failed
 
 from ..defend.again import transient
-from ..defend.shield import FORBIDDEN
+from ..defend.shield import POLICY_REFUSAL
 from .prompts import MAX_CALLS
 
 Path = tuple[str | int, ...]
@@ -39,7 +39,7 @@ MAX_ARGUMENTS = 100_000
 
 TOO_LONG = f"Error: the arguments have more than {MAX_ARGUMENTS} characters"
 TOO_MANY = f"Error: only the first {MAX_CALLS} calls of a reply are carried out; this one had more"
-REFUSALS = (TOO_LONG, TOO_MANY, FORBIDDEN)
+REFUSALS = (TOO_LONG, TOO_MANY, POLICY_REFUSAL)
 """What a call is answered that never reaches the world, nor the fault before it."""
 
 

@@ -23,7 +23,7 @@ from robustbench_tc.schema import (
 
 from ..defend.again import is_strict, strict
 from ..defend.chain import Request, Said, Scene
-from ..defend.shield import FORBIDDEN, forbids
+from ..defend.shield import POLICY_REFUSAL, forbids
 from ..read_reply import read_reply
 from ..record import Answer, Settings
 from ..wire import Ask, WireNames, function
@@ -129,7 +129,7 @@ class World:
         """The call, refused where a policy forbids it."""
         call, policy = defended.plain_call(step.name, step.arguments), self.row.turns[0].messages
         if any(one.code == "shield" and forbids(one.way, call, policy) for one in self.chain):
-            return refused(step.name, step.arguments, FORBIDDEN)
+            return refused(step.name, step.arguments, POLICY_REFUSAL)
         return step
 
     def _read(self, answer: Answer, tools: Sequence[Tool]) -> tuple[Step, ...]:
@@ -255,7 +255,7 @@ class World:
         ]
         if any(step.defence == "repeat" or step.told is not None for step in steps):
             self.noticed.add("retry")
-        if any(step.text == FORBIDDEN for step in own):
+        if any(step.text == POLICY_REFUSAL for step in own):
             self.noticed.add("shield")
         self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
         if steps:

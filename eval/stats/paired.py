@@ -243,8 +243,10 @@ class DefenceLine(msgspec.Struct, frozen=True, kw_only=True):
             )
         silent = [word for word in self.defences if not notices(word)]
         unknown = [word for word in self.defences if notices(word) and word not in self.noticed]
-        yield from [f"never says that something is wrong: {', '.join(silent)}"] * bool(silent)
-        yield from [f"not kept, whether it did (a door, older files): {', '.join(unknown)}"] * bool(unknown)
+        if silent:
+            yield f"never says that something is wrong: {', '.join(silent)}"
+        if unknown:
+            yield f"not kept, whether it did (a door, older files): {', '.join(unknown)}"
 
 
 class DefenceTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -275,7 +277,8 @@ class DefenceTable(msgspec.Struct, frozen=True, kw_only=True):
                 ]  # fmt: skip
                 yield Table(("", "without", "with", "n", "change"), rows, ", ".join(line.defences))
                 yield "effects repeated: {} without, {} with".format(*line.repeated)
-                yield "forbidden tools called: {} without, {} with".format(*line.touched)
+                if "forbidden" in line.kinds:
+                    yield "forbidden tools called: {} without, {} with".format(*line.touched)
 
 
 def changed(found: Interval | None) -> str:

@@ -13,6 +13,9 @@ CASCADES = {f"cascade_{letters}": letters for letters in ("a", "b", "c", "ab", "
 FAULT_TYPES = (*KINDS, *CASCADES)
 """Types of rows with faults: one of a kind, or those of a cascade."""
 
+BY_NAME = tuple(kind for kind in FAULT_TYPES if kind not in BUILT_KINDS)
+"""Those that no build makes by itself."""
+
 PACKS = {"cascade": tuple(CASCADES)}
 """Types that can be named in one word."""
 
@@ -60,7 +63,7 @@ def registry_codes() -> frozenset[str]:
 
 def by_name() -> frozenset[str]:
     """The type codes of rows that no profile of a build has."""
-    return registry_codes() | {type_code(kind) for kind in FAULT_TYPES if kind not in BUILT_KINDS}
+    return registry_codes() | set(map(type_code, BY_NAME))
 
 
 def type_codes() -> tuple[str, ...]:

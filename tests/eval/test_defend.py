@@ -19,7 +19,7 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, predictions, record, scripted, wire
 from robustbench_tc.eval.defend import again, rows
 from robustbench_tc.eval.defend.chain import Defence, Request, Said, budget, finished, shown
-from robustbench_tc.eval.defend.shield import FORBIDDEN, forbids, with_rules
+from robustbench_tc.eval.defend.shield import POLICY_REFUSAL, forbids, with_rules
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from ..conftest import ROOT, Rbtc
@@ -306,7 +306,9 @@ def test_a_shield_asks_once_and_leaves_out_what_is_forbidden() -> None:
     done, requests = played(row, ["shield"], [said(None, bad, fine), said(None, fine)])
     assert calls(row, done) == [fine] and len(requests) == 2
     (turn,) = requests[1].turns
-    assert turn.results is not None and turn.results[0] == FORBIDDEN and "another call" in turn.results[1]
+    assert (
+        turn.results is not None and turn.results[0] == POLICY_REFUSAL and "another call" in turn.results[1]
+    )
     for again_, left in ((said(None, bad, fine), [fine]), (said(None, bad), []), (said("No."), [])):
         done, requests = played(row, ["shield"], [said(None, bad), again_])
         assert calls(row, done) == left and len(requests) == 2 == budget(defend.parse(["shield"]))

@@ -10,7 +10,7 @@ import pytest
 
 from robustbench_tc import api, live_types
 from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared, rows_of
-from robustbench_tc.eval.defend.shield import FORBIDDEN
+from robustbench_tc.eval.defend.shield import POLICY_REFUSAL
 from robustbench_tc.eval.live.episodes import read_episodes
 from robustbench_tc.eval.live.inputs import mistake
 from robustbench_tc.eval.live.score import read_scores, score_run
@@ -116,7 +116,7 @@ def test_who_takes_the_way_out_touches_it_and_behind_a_shield_nobody_does(rbtc: 
         for one in read_episodes(Path("takes-way-out-shield"))
         for reply in one.replies
         for step in reply.steps
-        if step.text == FORBIDDEN and not step.executed and not step.met
+        if step.text == POLICY_REFUSAL and not step.executed and not step.met
     ]
     assert len(refused) == 37 and set(refused) == {"cancel_order", "delete_event"}
     (found,) = json.loads(rbtc("compare", "takes-way-out-", "takes-way-out-shield", "--json").out)[
@@ -141,5 +141,5 @@ def test_a_shield_of_ones_own_rules_leaves_every_other_call_alone(data: str, row
     hit = [s.name == "charge_card" or str(s.arguments.get("person_id")).startswith("P-1") for s in steps]
     for step, is_hit in zip(steps, hit, strict=True):
         forbidden = is_hit and step.name in ("charge_card", "invite")
-        assert (step.executed, step.text == FORBIDDEN) == ((0, True) if forbidden else (1, False)), step
+        assert (step.executed, step.text == POLICY_REFUSAL) == ((0, True) if forbidden else (1, False)), step
     assert sum(hit) >= 10

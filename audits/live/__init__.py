@@ -9,6 +9,7 @@
     replay   gold and labels, tried in the worlds
     needed   the values of a read that gold needs later
     asked    the arguments that reads are tried with
+    differing what can be seen of two worlds
 
 No code is shared with the builder that made the rows.
 """

@@ -4,10 +4,8 @@ Each task is replayed once; per fault the world is held at the call that meets i
 call does, and both are read with everything that the task's tools offer.
 """
 
-import re
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,10 +15,10 @@ from robustbench_tc.worlds.faults import CORE_TEXTS, FaultedWorld
 from robustbench_tc.worlds.find import forbidden, looks_first
 from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
-from robustbench_tc.worlds.same_state import state_hash
 
 from ..checks import HOLDS, Verdict, given
 from . import asked
+from .differing import closing, failed, first_difference, hash_of
 from .faults import OF_AN_EFFECT
 from .met import GoldCall, each_fault, gold_calls, met
 from .needed import Seen, answers, matters, parsed, used, uses
@@ -132,16 +130,16 @@ class Replay:
 
     async def _replay(self, row: LiveRow) -> list[Seen]:
         found = []
-        async with _closing(await self._open(row)) as world:
+        async with closing(await self._open(row)) as world:
             for gold in gold_calls(row):
-                before = await _hash(world)
+                before = await hash_of(world)
                 text = (await world.call(gold.call.name, gold.call.parameters)).text
                 again = None
                 if gold.tool is not None and gold.tool.writes:
-                    async with _closing(await world.copy()) as other:
+                    async with closing(await world.copy()) as other:
                         await other.call(gold.call.name, gold.call.parameters)
-                        again = await _hash(other)
-                found.append(Seen(text, before, await _hash(world), again))
+                        again = await hash_of(other)
+                found.append(Seen(text, before, await hash_of(world), again))
         return found
 
     async def _open(self, row: LiveRow, upto: int = 0) -> Handle:
@@ -154,7 +152,7 @@ class Replay:
 
     async def _walk(self, row: LiveRow) -> list[Step]:
         """What each of gold's calls is answered with the row's tools and under its fault."""
-        async with _closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
+        async with closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
             return [await world.call(gold.call.name, gold.call.parameters) for gold in gold_calls(row)]
 
     async def _not_taken(self, row: LiveRow) -> str:
@@ -178,14 +176,14 @@ class Replay:
 
     async def _repaired(self, row: LiveRow) -> str:
         met_faults = []
-        async with _closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
+        async with closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
             for gold in gold_calls(row):
                 for _ in row.faults:
                     step = await world.call(gold.call.name, gold.call.parameters)
                     met_faults += [step.fault] * step.met
                     if step.executed or not step.met:
                         break
-            end = await _hash(world.handle)
+            end = await hash_of(world.handle)
         each_once = sorted(met_faults) == [*range(len(row.faults))]
         right = each_once and end == row.gold_state_sha256
         return held(right, f"gold and its retries meet faults {met_faults}, from 0, and end in {end[:12]}")
@@ -241,7 +239,7 @@ class Replay:
         if key not in self._ends:
             ends = []
             for left_out in (None, place):
-                async with _closing(await self._open(row)) as world:
+                async with closing(await self._open(row)) as world:
                     for number, gold in enumerate(gold_calls(row)):
                         if number != left_out:
                             await world.call(gold.call.name, gold.call.parameters)
@@ -277,8 +275,8 @@ class Replay:
     async def _first_difference(self, row: LiveRow, place: int, question: "_Question") -> str | None:
         gold = gold_calls(row)[place]
         async with (
-            _closing(await self._open(row, place + question.twice)) as without,
-            _closing(await without.copy()) as having,
+            closing(await self._open(row, place + question.twice)) as without,
+            closing(await without.copy()) as having,
         ):
             before = (await without.snapshot()).state
             answered = (await having.call(gold.call.name, gold.call.parameters)).text
@@ -289,7 +287,7 @@ class Replay:
             upto = None if question.wide else place + 1
             known = asked.of_calls(one.call.parameters for one in gold_calls(row)[:upto])
             reads = [tool for tool in row.offered(gold.turn) if not tool.writes and not tool.distractor]
-            return await _difference(without, having, asked.reads(reads, known, values))
+            return await first_difference(without, having, asked.reads(reads, known, values))
 
     async def _known(self, row: LiveRow, place: int, answered: str) -> list[Json]:
         """What an agent knows that has made the call: its arguments, results so far, and `answered`."""
@@ -305,15 +303,15 @@ class Replay:
         if undo is None:
             return False
         async with (
-            _closing(await self._open(row, place + 1)) as once,
-            _closing(await once.copy()) as twice,
+            closing(await self._open(row, place + 1)) as once,
+            closing(await once.copy()) as twice,
         ):
             wanted = (await once.snapshot()).state
             answered = (await twice.call(gold.call.name, gold.call.parameters)).text
             values = [*asked.leaves(answered), *asked.apart(wanted, (await twice.snapshot()).state)]
             values += await self._known(row, place, "")
             for arguments in asked.arguments(undo, asked.of_calls([gold.call.parameters]), values):
-                async with _closing(await twice.copy()) as tried:
+                async with closing(await twice.copy()) as tried:
                     await tried.call(undo.name, arguments)
                     if (await tried.snapshot()).state == wanted:
                         return True
@@ -330,51 +328,12 @@ class Replay:
         later = [gold.call.parameters for gold in gold_calls(row)[place + 1 :]]
         if not uses(later, true):
             return "gold does not use the true value later"
-        async with _closing(await self._open(row, place)) as world:
+        async with closing(await self._open(row, place)) as world:
             state = (await world.snapshot()).state
         field = next((step for step in reversed(fault.path) if isinstance(step, str)), "")
         others = [*asked.under(state, field), *asked.under(parsed(seen[place].text), field)]
         others += asked.beside(state, str(true))
         return held(fault.value in others, f"no other record has this value as its {field[:80]}")
-
-
-W = TypeVar("W", Handle, FaultedWorld)
-
-
-@asynccontextmanager
-async def _closing(world: W) -> AsyncIterator[W]:
-    """The world, which is closed at the end of the block."""
-    try:
-        yield world
-    finally:
-        await world.close()
-
-
-async def _difference(one: Handle, other: Handle, reads: Iterable[tuple[str, dict[str, Json]]]) -> str | None:
-    """The first read that two worlds answer differently, tried in copies of them. A tool that is called a
-    read and yet moves the world is passed over, and what it did is gone."""
-    tried = [await one.copy(), await other.copy()]
-    before = await _hash(one)
-    settled, moving = set[str](), set[str]()
-    try:
-        for name, arguments in reads:
-            if name in moving:
-                continue
-            answers = [await world.call(name, arguments) for world in tried]
-            if name not in settled and not failed(answers[0].text):
-                if await _hash(tried[0]) != before:
-                    moving.add(name)
-                    for world in tried:
-                        await world.close()
-                    tried = [await one.copy(), await other.copy()]
-                    continue
-                settled.add(name)
-            if answers[0].text != answers[1].text and not any(answer.problem for answer in answers):
-                return f"{name} {dumps(arguments)}"
-    finally:
-        for world in tried:
-            await world.close()
-    return None
 
 
 class _Question(NamedTuple):
@@ -392,14 +351,6 @@ _SHOWS_ITS_RESULT = ("silent_no_op", "stale_read", "duplicate_effect")
 """Kinds whose call answers as if all were well."""
 
 
-_ERROR = re.compile(r"^\s*(?:\{\s*\"error\"\s*:|Error during execution:)")
-
-
-def failed(text: str) -> bool:
-    """Whether a result says that the call failed: an object with an error in front, or upstream's words."""
-    return _ERROR.match(text) is not None
-
-
 def _idempotence(pairs: list[tuple[GoldCall, Seen]]) -> Verdict:
     wrong = []
     writes = [(gold.tool, one) for gold, one in pairs if gold.tool is not None and one.again is not None]
@@ -411,10 +362,6 @@ def _idempotence(pairs: list[tuple[GoldCall, Seen]]) -> Verdict:
 
 def _named(tools: list[str], what: str) -> str:
     return f"{', '.join(dict.fromkeys(tools))} {what}" if tools else HOLDS
-
-
-async def _hash(world: Handle) -> str:
-    return state_hash((await world.snapshot()).state)
 
 
 def _at(text: str, path: tuple[str | int, ...]) -> Json:

@@ -49,8 +49,7 @@ class Site(NamedTuple):
     seen_with_result: Call | None = None
     """The same, to an agent that has."""
     used: Leaf | None = None
-    """Of a read: the leaf of its result that a later gold call uses; without a path where the result is no
-    JSON."""
+    """Of a read: the leaf of its result that a later gold call uses; no path where the result is no JSON."""
 
 
 async def sites(trace: Trace, prober: Prober) -> list[Site]:

@@ -371,12 +371,8 @@ def _noticed(run: Run, types: Sequence[str]) -> dict[str, dict[str, Interval]]:
 def _harm(base: Run, run: Run, field: str) -> tuple[int, int]:
     """The sum of a field of scores, over the episodes of which both have a verdict."""
     judged = [
-        {
-            (score.id, score.repeat): getattr(score, field) or 0
-            for score in one.live
-            if score.success is not None
-        }
-        for one in (base, run)
+        {(one.id, one.repeat): getattr(one, field) or 0 for one in side.live if one.success is not None}
+        for side in (base, run)
     ]
     both = judged[0].keys() & judged[1].keys()
     without, with_ = (sum(one[key] for key in both) for one in judged)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.own.logs.chat import Log
-from robustbench_tc.own.logs.log_files import read_log
+from robustbench_tc.own.logs.log_files import Log, read_log
 
 from ..refusals import refuses
 

@@ -11,10 +11,9 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.own import yaml
 from robustbench_tc.own.cases_file import read_cases
-from robustbench_tc.own.logs.chat import Log
 from robustbench_tc.own.logs.formats import FORMATS, format_of
 from robustbench_tc.own.logs.importing import Imported
-from robustbench_tc.own.logs.log_files import read_log
+from robustbench_tc.own.logs.log_files import Log, read_log
 
 from ..refusals import refuses
 

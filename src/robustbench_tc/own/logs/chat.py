@@ -72,25 +72,6 @@ class Conversation(msgspec.Struct, frozen=True):
     """Of its tools, where the log has spans of them with both ends."""
 
 
-class Refused(msgspec.Struct, frozen=True):
-    """A line, or a part of one, that could not be read."""
-
-    log: str
-    """The name of its file."""
-    line: int
-    why: str
-    """Without anything of the line's content."""
-
-
-class Log(msgspec.Struct, frozen=True):
-    """What stands in the files of a log."""
-
-    conversations: tuple[Conversation, ...]
-    refused: tuple[Refused, ...]
-    left: dict[str, int] = {}
-    """Records that are no conversation of their own, by what they are."""
-
-
 _ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer"), "system"),
     **dict.fromkeys(("user", "human"), "user"),

@@ -20,8 +20,7 @@ from robustbench_tc.own.tools import parse_tools, read_tools
 from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
-from .chat import Log, Refused
-from .log_files import read_log
+from .log_files import Log, Refused, read_log
 from .proposals import Proposal, Proposals, case_files, redacted
 from .redact import Redactor
 

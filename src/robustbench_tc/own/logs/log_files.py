@@ -8,6 +8,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+import msgspec
+
 from robustbench_tc.errors import UserError
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.own.cases import OwnTool
@@ -23,7 +25,7 @@ from robustbench_tc.own.tools import parse_tools
 from robustbench_tc.schema import Json
 
 from . import formats
-from .chat import Conversation, Log, Refused, each, first_of
+from .chat import Conversation, each, first_of
 from .steps import Step, conversations
 
 LINE = BYTES
@@ -32,6 +34,25 @@ FILE = 32 * BYTES
 """Bytes of a log."""
 _HOOKS = HOOKS | {"parse_constant": float}
 """Of Python's logs: NaN may stand in a record beside its messages."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A line, or a part of one, that could not be read."""
+
+    log: str
+    """The name of its file."""
+    line: int
+    why: str
+    """Without anything of the line's content."""
+
+
+class Log(msgspec.Struct, frozen=True):
+    """What stands in the files of a log."""
+
+    conversations: tuple[Conversation, ...]
+    refused: tuple[Refused, ...]
+    left: dict[str, int] = {}
+    """Records that are no conversation of their own, by what they are."""
 
 
 Read: TypeAlias = tuple[int, Json | Unreadable]

@@ -50,8 +50,8 @@ TYPES = {
 
 ARMS = {
     "clean": ["data=clean"],
-    "perturbed": ["data=dr-full"],
-    "permuted": ["data=dr-full", "--permute-golds"],
+    "perturbed": ["data=dr-mixed"],
+    "permuted": ["data=dr-mixed", "--permute-golds"],
 }
 SETTINGS = {
     "per_device_train_batch_size": 4, "gradient_accumulation_steps": 1, "learning_rate": 1e-4,
@@ -232,12 +232,12 @@ def _ask(out: Path, many: int) -> None:
 
 
 def _train_rows(folder: Path, many: int, seed: int) -> None:
-    """The rows of a seed: every one clean, and under a type of action or reward. Raises UserError where the
-    two are not the same requests: the arms would not be paired."""
+    """The rows of a seed: every one clean, and half of them under a type of action or reward. Raises UserError
+    where the two are not the same requests: the arms would not be paired."""
     own, _ = rows.registries()
     rows.write(folder / "rows", own, many, seed)
     _built(folder / "rows", folder / "train", "action,reward", seed)
-    kinds = [rows.questions(folder / "train", own, data) for data in ("clean", "dr-full")]
+    kinds = [rows.questions(folder / "train", own, data) for data in ("clean", "dr-mixed")]
     clean, perturbed = ([one.clean_id for one in asked] for asked in kinds)
     if clean != perturbed:
         raise UserError(f"{folder}: clean and perturbed rows are of different requests")
@@ -246,7 +246,7 @@ def _train_rows(folder: Path, many: int, seed: int) -> None:
 def _built(source: Path, build: Path, types: str, seed: int) -> None:
     if not (build / "build_report.json").is_file():
         words = ["--rlla", str(source), "--types", types, "--seed", str(seed), "--out", str(build)]
-        words += ["--configs", "full,retry", "--generator", "realistic_typos=rule"]
+        words += ["--configs", "full,mixed,retry", "--generator", "realistic_typos=rule"]
         run_program(
             [sys.executable, "-m", "robustbench_tc", "build", "toolrl-dr", *words], "the build", silent
         )

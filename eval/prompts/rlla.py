@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.prompts.history import as_text, earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls, tool_call_tags
 from robustbench_tc.eval.prompts.rlla_form import (
     CALL_THOUGHT,
     HISTORY,
@@ -98,7 +98,7 @@ def _reply(text: str) -> tuple[str, list[str]]:
     if found is None:
         return f"{REPLY_THOUGHT}\n<response> {text} </response>", []
     before, calls = found
-    parts = [CALL_THOUGHT, as_text(calls)]
+    parts = [CALL_THOUGHT, tool_call_tags(calls)]
     if before.strip():
         parts.append(f"<response> {before.strip()} </response>")
     return "\n".join(parts), [call.name for call in calls]

@@ -14,8 +14,7 @@ from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.eval.prompts.history import earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls, render_calls
 from robustbench_tc.eval.score import judge, ordered_call
 from robustbench_tc.eval.stats import intervals, packs, runs, summary
 from robustbench_tc.io import parquet

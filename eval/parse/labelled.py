@@ -106,7 +106,7 @@ def _lines(
                     return None
                 items.append(typed(_unquoted(item[1].strip()), inner, context))
                 at = item.end()
-            found[key] = items if items else ""
+            found[key] = items or ""
             continue
         types = types_of(schemas.get(key))
         found[key] = typed(

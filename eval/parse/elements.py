@@ -375,9 +375,9 @@ def _nested(content: str, schema: Json, context: ParseContext, entities: bool, d
         if value is None:
             return None
         text, at = value
-        inner = (
-            items if is_list else (declared or {}).get(child["word"]) if isinstance(declared, dict) else None
-        )
+        inner = items
+        if not is_list:
+            inner = declared.get(child["word"]) if isinstance(declared, dict) else None
         read = _child_value(text, "", inner, context, entities, depth + 1)
         listed.append(read)
         found[child["word"]] = read

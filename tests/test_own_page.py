@@ -80,6 +80,11 @@ def table(heading: str) -> Iterator[list[str]]:
         yield [cell.strip() for cell in line.strip("| ").split(" | ")]
 
 
+def listed(text: str) -> set[str]:
+    """The keys that a list explains."""
+    return set(re.findall(r"^- `(\w+)`:", text, re.MULTILINE))
+
+
 def quoted(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
@@ -147,11 +152,10 @@ def test_a_wrong_case_is_refused_with_its_line_and_the_reason(tmp_path: Path, ca
     assert said in error
 
 
-def test_every_key_of_a_cases_file_is_in_the_tables() -> None:
-    assert {quoted(row[0])[0] for row in table("key")} == set(cases_file.TOP)
-    of_a_case = PAGE[PAGE.index("Of a case:") :]
-    named = set(re.findall(r"^\| `(\w+)` \|", of_a_case[: of_a_case.index("A call is")], re.MULTILINE))
-    assert named == {"id", "turns", *cases_file.TURN}
+def test_every_key_of_a_cases_file_is_listed() -> None:
+    of_the_file, of_a_case = PAGE.partition("Keys of the file:")[2].partition("Keys of a case:")[::2]
+    assert listed(of_the_file) == set(cases_file.TOP)
+    assert listed(of_a_case.partition("A call is")[0]) == {"id", "turns", *cases_file.TURN}
 
 
 def test_the_images_are_there_and_small() -> None:

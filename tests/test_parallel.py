@@ -236,7 +236,7 @@ def test_the_full_profile_is_the_same_bytes_on_two_processes(
 
 def training_build(source: Path, out: Path, workers: parallel.Workers) -> dict[str, str]:
     """Checksums of a training build of all four configs."""
-    spec = toolrl_spec.TrainingSpec(rlla=source, copies=2, workers=workers)
+    spec = toolrl_spec.TrainingSpec(rlla=source, workers=workers)
     toolrl_dr.build(spec, out, checks=toolrl_versions.Checks(earns_maximum=earns_maximum), card=training_card)
     return checksums(out)
 

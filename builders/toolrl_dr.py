@@ -77,10 +77,12 @@ class ConfigWriter:
             rng = seeding.rng(self._spec.seed, "mixture", config)
             taken, self.left_out[config] = mixture(made, self._shares[config], rng)
             return taken
-        if config == "retry":
-            return bytearray().join(b"\1\0" if perturbed else b"\1" for perturbed in made)
-        self.left_out[config] = made.count(0)
-        return bytearray().join(b"\0\1" if perturbed else b"\0" for perturbed in made)
+        clean, taken = config == "retry", bytearray()
+        for perturbed in made:
+            taken += bytes((clean, not clean))[: 1 + perturbed]
+        if not clean:
+            self.left_out[config] = made.count(0)
+        return taken
 
     def _train(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
         """The config's train rows, in the order of the scratch file."""
@@ -149,10 +151,11 @@ def mixture(made: "array[int]", share: Fraction, rng: random.Random) -> tuple[by
     clean = iter(_ones(len(made) - able, kept, rng))
     taken = bytearray()
     for can_be in made:
-        if not can_be:
-            taken.append(next(clean))
+        if can_be:
+            is_perturbed = next(perturbed)
+            taken += bytes((not is_perturbed, is_perturbed))
         else:
-            taken += b"\0\1" if next(perturbed) else b"\1\0"
+            taken.append(next(clean))
     return taken, len(made) - able - kept
 
 

@@ -61,9 +61,7 @@ def test_a_build_is_made_again_byte_for_byte_without_a_generator(spec: BuildSpec
 
 def test_so_is_the_real_one_from_its_sources_or_from_its_own_clean_rows(shared: Path, tmp_path: Path) -> None:
     codes = ("query_paraphrase", "redundant", "CD")
-    build_release(
-        BuildSpec(profile="paper", sources=shared / "sources", seed=5, codes=codes), tmp_path / "one"
-    )
+    build_release(BuildSpec(sources=shared / "sources", seed=5, codes=codes), tmp_path / "one")
     found = files(tmp_path / "one")
     assert again(tmp_path / "one", tmp_path / "two", shared / "sources") == found
     assert again(tmp_path / "one", tmp_path / "three") == found

@@ -65,31 +65,21 @@ def test_each_question_is_put_to_one_sample_of_the_paper(paper: Plan) -> None:
     assert not set(asked) & {query_text(sample) for sample in paper.samples}
 
 
-@pytest.mark.parametrize("code", NO_CALL)
-def test_no_call_is_right_in_its_rows(bundled: Plan, code: str) -> None:
-    clean = {sample.clean_id: sample for sample in bundled.samples}
-    for row in rows(bundled, code):
-        assert row.golden_answers == ((),) and row.gold_tool_index is None
-        assert self_check(row, clean[row.clean_id]) is None
-        assert any(tool.name not in CONTROL_TOOLS for tool in row.tools)
-
-
 @pytest.mark.parametrize("code", CODES)
-def test_rows_are_asked_in_open_words(bundled: Plan, code: str) -> None:
+def test_rows_are_asked_in_open_words_and_where_no_call_is_right_none_is(bundled: Plan, code: str) -> None:
+    clean = {sample.clean_id: sample for sample in bundled.samples}
     for row in rows(bundled, code):
         assert row.messages[0].role == "system" and row.messages[0].content.endswith(MAY_DECLINE)
         assert sum(MAY_DECLINE in message.content for message in row.messages) == 1
         assert not any(CLOSING_TURN.search(message.content) for message in row.messages)
-
-
-@pytest.mark.parametrize("code", ["gold_removed", "near_miss"])
-def test_every_accepted_tool_has_gone(bundled: Plan, code: str) -> None:
-    clean = {sample.clean_id: sample for sample in bundled.samples}
-    for row in rows(bundled, code):
-        accepted = abstention.accepted_names(clean[row.clean_id])
-        assert accepted.isdisjoint(tool.name for tool in row.tools)
-        found = recorded().judged[clean_id_hash(row.clean_id), names_hash(accepted)]
-        assert not found.another_serves
+        if code in NO_CALL:
+            assert row.golden_answers == ((),) and row.gold_tool_index is None
+            assert self_check(row, clean[row.clean_id]) is None
+            assert any(tool.name not in CONTROL_TOOLS for tool in row.tools)
+        if code in ("gold_removed", "near_miss"):
+            accepted = abstention.accepted_names(clean[row.clean_id])
+            assert accepted.isdisjoint(tool.name for tool in row.tools)
+            assert not recorded().judged[clean_id_hash(row.clean_id), names_hash(accepted)].another_serves
 
 
 def test_the_value_stands_nowhere_in_its_row(paper: Plan) -> None:

@@ -260,8 +260,8 @@ def test_training_data_is_the_same_bytes_on_any_number_of_processes(
         json.loads(row["extra_info"])["index"]
         for row in parquet.read_rows(parquet.shards(tmp_path / "1" / "full", "train"))
     ]
-    assert len(set(indices)) == len(indices) == 200 and indices == sorted(indices)
-    assert len(parquet.shards(tmp_path / "1" / "full", "train")) == 10
+    assert len(set(indices)) == len(indices) == 100 and indices == sorted(indices)
+    assert len(parquet.shards(tmp_path / "1" / "full", "train")) == 5
 
 
 # --- scores -------------------------------------------------------------------------------------------

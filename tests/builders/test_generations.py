@@ -24,7 +24,7 @@ from ..loopback import Fault, LoopbackServer, error_body
 from ..refusals import refuses
 from .test_generate import obedient
 
-TEXTS = ("realistic_typos", "query_paraphrase", "paraphrase_tool_description", "redundant")
+TEXTS = ("query_paraphrase", "redundant")
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -20,9 +20,7 @@ from ..conftest import NIGHTLY
 from .wire import Answer, Seen, serving
 
 DOOR = "from robustbench_tc.cli import main; main()"
-SECONDS, PAUSE_S, MB = 20.0, 0.002, 640 if NIGHTLY else 160
-"""How long a reply is read at most, and how much of it there is: by day enough to break the limit, since a
-door that has held nothing takes some 90 MB."""
+SECONDS, PAUSE_S = 20.0 if NIGHTLY else 10.0, 0.002
 MOST_KB = 200_000
 
 CHUNK = json.dumps({"id": "1", "choices": [{"index": 0, "delta": {"content": "ab"}}]})
@@ -45,7 +43,7 @@ def endless(kind: str, seen: Seen) -> Answer:
     asked = json.loads(seen.body)
     if isinstance(asked, dict) and asked.get("method") == "tools/list":
         return Answer([json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": []}}).encode()])
-    pieces = repeat(said * (65536 // len(said)), MB * 2**20 // 65536)  # 30 MB a second
+    pieces = repeat(said * (65536 // len(said)), int(SECONDS / PAUSE_S))  # 30 MB a second
     return Answer(pieces, headers={"Content-Type": content_type}, pause_s=PAUSE_S)
 
 

@@ -7,13 +7,11 @@ installed or unpacked into FOLDER (`pip download bfcl-eval --no-deps`, then unzi
 on the same rows; the best turn of each counts.
 """
 
-import argparse
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
+import typer
 from tests.eval.texts import TOOLS, hostile
 
 from robustbench_tc.eval.parse import ORDERS, parse
@@ -38,46 +37,29 @@ TARGETS = {"checks": 56_000, "decode_and_checks": 23_000}
 """Per second on one core, as measured for upstream's programs on a machine like this."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    shared = os.environ.get("RBTC_SHARED", "../shared")
-    parser.add_argument("--vectors", type=Path, default=Path(shared) / "vectors")
-    parser.add_argument("--peer", type=Path, help="folder of an unpacked bfcl-eval")
-    args = parser.parse_args()
-    print(json.dumps(measure(args.vectors, args.peer), indent=2))  # noqa: T201 - it is the output
-
-
-def measure(vectors: Path, peer_folder: Path | None = None) -> dict[str, Any]:
-    """The figures as a JSON object."""
-    missing = [name for name in FILES if not (vectors / name).is_file()]
-    if missing:
-        return {"skipped": f"{vectors} has no {missing[0]}"}
+def main(vectors: Path = Path("../shared/vectors"), peer: Path | None = None) -> None:
+    """Print the figures; PEER: the folder of an unpacked bfcl-eval."""
     rows = [
         msgspec.json.decode(line)
         for name in FILES
         for line in (vectors / name).read_bytes().splitlines()
         if b'"underscore_to_dot":true' not in line.replace(b" ", b"")
     ]
-    ours = _ours(rows)
-    peer = _peer(rows, peer_folder)
+    ours, theirs = _ours(rows), _peer(rows, peer)
     turns = {f"ours {name}": work for name, work in ours.items()}
-    turns |= {f"peer {name}": work for name, work in (peer or {}).items()}
+    turns |= {f"peer {name}": work for name, work in (theirs or {}).items()}
     speed = _per_second(turns, len(rows))
-    return {
-        "rows": len(rows),
-        "peer": "bfcl-eval" if peer else "peer not at hand",
-        **{
-            name: {
-                "per_second": round(speed[f"ours {name}"]),
-                "peer_per_second": round(speed[f"peer {name}"]) if peer else None,
-                "ratio": round(speed[f"ours {name}"] / speed[f"peer {name}"], 2) if peer else None,
-                "target_per_second": TARGETS.get(name),
-            }
-            for name in ours
-            if not peer or f"peer {name}" in speed
-        },
-        "slowest_hostile_ms": _slowest(),
-    }
+    found: dict[str, Any] = {"rows": len(rows), "peer": "bfcl-eval" if theirs else "peer not at hand"}
+    for name in ours:
+        mine, other = speed[f"ours {name}"], speed.get(f"peer {name}")
+        found[name] = {
+            "per_second": round(mine),
+            "peer_per_second": round(other) if other else None,
+            "ratio": round(mine / other, 2) if other else None,
+            "target_per_second": TARGETS[name],
+        }
+    found["slowest_hostile_ms"] = _slowest()
+    print(json.dumps(found, indent=2))  # noqa: T201 - it is the output
 
 
 def _per_second(turns: dict[str, Callable[[], None]], rows: int) -> dict[str, float]:
@@ -218,4 +200,4 @@ def _peer(rows: Sequence[dict[str, Any]], folder: Path | None) -> dict[str, Call
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -159,7 +159,7 @@ test-frameworks: env env-frameworks  ## the agents that `rbtc init --framework` 
 test-doors: env .node-doors/CACHEDIR.TAG  ## the official MCP conformance suite, of a server itself and of it behind the door (npm and its Node 22, in .node-doors)
 	$(BIN)/python -m pytest tests/proxy/mcp/conformance
 
-live-facts: env env-live  ## replay BFCL's gold with every call left out and repeated: the table of docs/live-bfcl.md
+live-facts: env env-live  ## replay BFCL's gold with every call left out and repeated: the table of docs/live-data.md
 	$(BIN)/python -m tests.worlds.bfcl_facts
 
 EXTRAS_leaderboard := leaderboard report dev browser

@@ -7,25 +7,33 @@
     docs/packs.md                           every type beyond the core: what it asks, prior art, rows
     docs/levels.md                          every type by what it asks of an agent
     docs/formats.md                         the formats of calls that are read (eval/parse/formats.py)
+    docs/live-data.md, docs/live-scores.md  the faults of live rows; the columns of their scores
 
 `--check` writes nothing and fails where a file is not what it would write. A fact that is missing or wrong is
 named, and then nothing is written.
 """
 
 import argparse
+import ast
+import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import live_types, taxonomy
+from robustbench_tc.audits.expectations.live import pinned
 from robustbench_tc.builders.perturb import facts as types
 from robustbench_tc.builders.perturb.language import TEMPLATES
 from robustbench_tc.builders.sources import READERS, base as sources
+from robustbench_tc.dataset_cards.live import told_faults
+from robustbench_tc.eval.live.ledger import Ledger
+from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.parse import FORMATS, ORDERS
 from robustbench_tc.eval.score import has_scorer
 from robustbench_tc.languages import LANGUAGES
@@ -59,6 +67,7 @@ def files() -> dict[Path, str]:
     kinds = types.all_facts(known)
     data = ROOT / "src" / "robustbench_tc" / "data"
     heatmap, marts = ROOT / "sql" / "heatmap.sql", ROOT / "sql" / "marts.yml"
+    live_data, live_scores = ROOT / "docs" / "live-data.md", ROOT / "docs" / "live-scores.md"
     return {
         data / "taxonomy.json": _json(_taxonomy(kinds, known)),
         data / "sources.json": _json({"sources": known}),
@@ -68,7 +77,46 @@ def files() -> dict[Path, str]:
         ROOT / "docs" / "packs.md": "\n".join(_packs(kinds)) + "\n",
         ROOT / "docs" / "levels.md": "\n".join(_by_level(kinds)) + "\n",
         ROOT / "docs" / "formats.md": "\n".join(_formats()) + "\n",
+        live_data: _between(live_data.read_text("utf-8"), "faults", _faults()),
+        live_scores: _between(live_scores.read_text("utf-8"), "columns", _columns()),
     }
+
+
+def _between(page: str, name: str, lines: Iterable[str]) -> str:
+    """The page with other lines between the two marks of a name."""
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, rest = page.split(begin)
+    _, after = rest.split(end)
+    return "\n".join((f"{before}{begin}", "", *lines, "", f"{end}{after}"))
+
+
+def _faults() -> Iterator[str]:
+    """The kinds of faults of docs/live-data.md."""
+    profiles = ("bundled", "full", "lite")
+    yield f"| kind | what happens | right | rows: {' | '.join(profiles)} |"
+    yield "|---|---|---|---:|---:|---:|"
+    for kind in live_types.FAULT_TYPES:
+        if kind not in live_types.CASCADES:
+            counts = [pinned(profile).get(live_types.type_code(kind), "–") for profile in profiles]
+            yield f"| `{kind}` | {' | '.join((*told_faults()[kind], *map(str, counts)))} |"
+
+
+def _columns() -> Iterator[str]:
+    """The columns of docs/live-scores.md: those of a turn's ledger first."""
+    yield from ("| column | definition |", "|---|---|")
+    for kind in (Ledger, LiveScore):
+        for name, definition in _documented(kind):
+            yield f"| `{name}` | {definition} |"
+
+
+def _documented(kind: type) -> Iterator[tuple[str, str]]:
+    """The fields that a class declares, with the docstrings behind them."""
+    (declared,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(declared, ast.ClassDef)
+    for pair in pairwise(declared.body):
+        match pair:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield name, " ".join(text.split()).replace("|", "\\|")
 
 
 def _taxonomy(kinds: tuple[taxonomy.PerturbationType, ...], known: Iterable[Source]) -> dict[str, object]:
@@ -205,18 +253,18 @@ def _packs(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
         "",
         "Written by `make facts` from what the types state about themselves (docs/extending.md).",
         "",
-        "The 22 types of the paper are the pack `core`. The packs here ask what it leaves open. They are "
-        "built only when named, by pack, level, component or code; without `--types` a build has the "
-        "core, byte for byte the same. No headline number (Table 2, retention, the board's order, the "
-        "finding of a report) holds a row of a pack: their numbers stand in tables of their own, in `rbtc "
-        "summary`, the report and on a model's page of the board, and by level ([levels.md](levels.md)).",
+        "The 22 types of the paper are the pack `core`. The packs here test more. They are built only on "
+        "request, by pack, level, component or code, and never change the core scores: their numbers have "
+        "tables of their own in `rbtc summary --full`, the report and a model's page on the board, also by "
+        "level ([levels.md](levels.md)).",
         "",
         "```sh",
         f"rbtc build --types {','.join(['core', *_names(kinds)[:1]])} --out robustbench-tc",
         "```",
         "",
-        "Rows: those of a build of the paper's 199 samples, of the bundled ones, and of the whole pools, "
-        "as far as they are known beforehand (texts by a model may add to a type or fail it).",
+        "Row counts are those of the profiles paper (199 samples), bundled and full, where they are known "
+        "before a build (–: texts by a model decide). The build report lists every skipped sample with its "
+        "reason.",
         "",
         "```{toctree}",
         ":maxdepth: 1",

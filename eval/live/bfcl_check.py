@@ -1,7 +1,7 @@
 """Upstream's verdict on a BFCL multi-turn episode: the state after every turn, and every result of gold.
 
 For parity with published figures only. It requires reads like writes, forgives every call too many that
-leaves the state alone, and fails an agent that was kept from a result (docs/live-bfcl.md).
+leaves the state alone, and fails an agent that was kept from a result (docs/live-data.md).
 """
 
 from collections import Counter

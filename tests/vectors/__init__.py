@@ -66,7 +66,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
 
 
 LIVE_CLASSES: dict[str, tuple[str, ...]] = {MULTI_TURN: ("upstream_crash",)}
-"""The same for rows of the live mode (docs/live-bfcl.md)."""
+"""The same for rows of the live mode (docs/live-data.md)."""
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What omission and repetition change in BFCL's golds: `make live-facts`, the tables of docs/live-bfcl.md.
+"""What omission and repetition change in BFCL's golds: `make live-facts`, the tables of docs/live-data.md.
 
 Gold is replayed once for every call without it, and once with it twice in a row, each time in a fresh world;
 the hash of the end is compared with gold's in three kinds of state, and upstream's verdict is asked. Hashes

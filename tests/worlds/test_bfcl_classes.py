@@ -216,10 +216,10 @@ def test_the_environment_holds_the_version_that_is_asked_for() -> None:
     assert f"\nbfcl-eval=={find.BFCL_VERSION} --hash=sha256:" in wanted
 
 
-# --- The table of docs/live-bfcl.md is what replays give ----------------------------------------------
+# --- The table of docs/live-data.md is what replays give ----------------------------------------------
 
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "live-bfcl.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "live-data.md"
 
 
 @nightly  # thousands of worlds

@@ -127,8 +127,9 @@ def test_every_shared_row_agrees_or_is_listed(shared: Path, check: MultiTurn, tm
 
 
 def test_the_page_has_the_closed_list() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "live-bfcl.md").read_text("utf-8")
-    listed = page.partition("| class | rows | what |")[2].partition("\n## ")[0]
+    page = (Path(__file__).resolve().parents[3] / "docs" / "live-data.md").read_text("utf-8")
+    page = page.partition("## BFCL's multi-turn tasks")[2]
+    listed = page.partition("| class | rows | what |")[2].partition("\n\n")[0]
     assert {MULTI_TURN: tuple(re.findall(r"^\| `(\w+)`", listed, re.MULTILINE))} == LIVE_CLASSES
     assert set(re.findall(r"`(gold_\w+)`", page)) == {*bfcl.DOUBTFUL, bfcl.HELD_OUT}
 

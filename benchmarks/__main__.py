@@ -4,8 +4,8 @@
     python -m benchmarks build scoring   # some; the other results stay as they were
 
 A benchmark that fails or lacks its input is recorded as such with its last line; the others still run. Each
-has one thread of linear algebra. What scoring is compared with comes from `.venv-peers` (`make env-peers`),
-the browser of the pages from `.venv-leaderboard` (`make env-leaderboard`).
+has one thread of linear algebra; the browser of the pages is that of `.venv-leaderboard`
+(`make env-leaderboard`).
 """
 
 import importlib.metadata
@@ -28,13 +28,8 @@ SHARED = Path(os.environ.get("RBTC_SHARED", HERE.parents[1] / "shared"))
 
 PLAN: dict[str, list[str]] = {
     "build": ["--sources", str(SHARED / "sources")],
-    "harness": [],
-    "scoring": [
-        "--vectors",
-        str(SHARED / "vectors"),
-        "--peer",
-        str(HERE.parent / ".venv-peers" / "bfcl-eval"),
-    ],
+    "harness": ["--sources", str(SHARED / "sources")],
+    "scoring": ["--vectors", str(SHARED / "vectors")],
     "statistics": [],
     "sql": [],
     "validation": [],

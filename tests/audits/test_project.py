@@ -15,24 +15,15 @@ from robustbench_tc.audits import gate
 from robustbench_tc.audits.checks import Rule
 from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.expectations.project import files, pages
+from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import AuditReport
 
 from .. import trees
 from ..refusals import refuses
 from . import builds, defects
+from .conftest import Written, written
 
 SUITES = ("benchmark_columns", "benchmark_configs", "benchmark_rows", "benchmark_texts")
-
-
-class Written:
-    """An audited build: its folder, its report and what lies beside the report."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.files: dict[str, bytes] = {}
-        self.report = builds.audit(folder, files=self.files)
-        gate.write(self.report, folder, self.files)
-        self.audit = folder / "audit"
 
 
 def named(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -45,16 +36,11 @@ def broken(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
     """A build with defects, so that the docs have something to show."""
     folder = builds.copy(bundled, tmp_path_factory.mktemp("broken") / "robustbench-tc")
     defects.plant_rows(folder, ("a lost digit", "a swapped price", "a duplicate id"))
-    return Written(folder)
-
-
-@pytest.fixture(scope="module")
-def sound(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return Written(builds.copy(bundled, tmp_path_factory.mktemp("sound") / "another-name"))
+    return written(folder)
 
 
 def test_every_file_is_named_with_its_hash_and_is_no_part_of_the_build(
-    sound: Written, audited: AuditReport
+    sound: Written, bundled: Path
 ) -> None:
     found = {
         path.relative_to(sound.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -62,16 +48,17 @@ def test_every_file_is_named_with_its_hash_and_is_no_part_of_the_build(
         if path.is_file()
     }
     assert found == json.loads((sound.folder / "audit_report.json").read_bytes())["files"]
-    assert sound.report.build == audited.build
+    assert sound.report.build == Folder(bundled).digest()
     assert {name.split("/")[1] for name in found} == {"judgments.jsonl", "gx", "data_docs"}
 
 
 def test_the_same_audit_gives_the_same_bytes_whatever_the_folder_is_called(
-    sound: Written, bundled: Path, tmp_path: Path
+    sound: Written, audited: AuditReport, bundled: Path
 ) -> None:
     again: dict[str, bytes] = {}
-    builds.audit(builds.copy(bundled, tmp_path / "robustbench-tc"), files=again)
-    assert again == sound.files
+    report = builds.audit(bundled, files=again)
+    assert again == sound.files and report.files == sound.report.files
+    assert msgspec.structs.replace(report, files={}).json() == audited.json()
     for name, data in again.items():
         assert str(sound.folder).encode() not in data and b"/tmp/" not in data, name
         assert not re.search(rb"20\d\d-?\d\d-?\d\dT\d\d|\d\d:\d\d:\d\d\.\d", data), name
@@ -114,8 +101,8 @@ def test_the_project_opens_as_a_file_context_and_its_checkpoint_runs(
     broken: Written, sound: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     great = gx.quiet()
-    for written, failing in ((broken, {"benchmark_rows", "benchmark_texts"}), (sound, {"benchmark_texts"})):
-        monkeypatch.chdir(builds.copy(written.audit, tmp_path / written.folder.name))
+    for one, failing in ((broken, {"benchmark_rows", "benchmark_texts"}), (sound, {"benchmark_texts"})):
+        monkeypatch.chdir(builds.copy(one.audit, tmp_path / one.folder.name))
         result = great.get_context(mode="file").checkpoints.get("gate").run()
         found = {run.suite_name: run.success for run in result.run_results.values()}
         assert {name for name, success in found.items() if not success} == failing and set(found) == set(

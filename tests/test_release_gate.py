@@ -264,19 +264,6 @@ def test_judgments_that_somebody_edited_let_nothing_through(
     assert not (tmp_path / "v1").exists()
 
 
-def test_the_starter_samples_are_never_published(
-    bundled: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
-) -> None:
-    assert (
-        "starter samples, which are never published as the benchmark"
-        in rbtc("release", bundled, "--version", "1.0.0", "--out", tmp_path / "out").refusal
-    )
-    assert (
-        "starter samples, which are never published as the benchmark"
-        in rbtc("publish", trial, "acme/robustbench-tc", "--dry-run").refusal
-    )
-
-
 def test_a_release_says_where_it_goes_and_is_signed(
     bundled: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,6 +18,7 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import AuditReport
 
 from .. import trees
+from ..pages import Page
 from ..refusals import refuses
 from . import builds, defects
 from .conftest import Written, written
@@ -39,9 +39,7 @@ def broken(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
     return written(folder)
 
 
-def test_every_file_is_named_with_its_hash_and_is_no_part_of_the_build(
-    sound: Written, bundled: Path
-) -> None:
+def test_every_file_is_named_with_its_hash_and_is_no_part_of_the_build(sound: Written, bundled: Path) -> None:
     found = {
         path.relative_to(sound.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sound.audit.rglob("*")
@@ -110,31 +108,6 @@ def test_the_project_opens_as_a_file_context_and_its_checkpoint_runs(
         )
 
 
-class Page(HTMLParser):
-    """Tags, links and text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.links: list[str] = []
-        self.ids: set[str] = set()
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        for name, value in attrs:
-            self.attributes.add(name)
-            if name in ("href", "src"):
-                self.links.append(value or "")
-            if name == "id":
-                self.ids.add(value or "")
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 def html_pages(folder: Path) -> Iterator[tuple[Path, Page]]:
     for path in sorted(folder.rglob("*.html")):
         yield path, Page(path.read_text("utf-8"))
@@ -145,8 +118,8 @@ def test_the_pages_need_no_network_and_every_link_leads_somewhere(broken: Writte
     assert len(found) == 1 + 2 * len(SUITES)
     for path, page in found.items():
         assert not page.tags & {"script", "img", "iframe", "form", "object", "embed", "style", "base"}, path
-        assert not {name for name in page.attributes if name.startswith("on")}
-        for link in page.links:
+        assert not page.inline, path
+        for link in (*page.links, *page.loads):
             target, _, anchor = link.partition("#")
             assert not re.match(r"[a-z]+:|//", link), link
             if target:
@@ -184,7 +157,7 @@ def test_what_hostile_rows_say_is_text_on_the_pages(tmp_path: Path) -> None:
     for name, made in pages(validated, f"<b>{evil}</b>").items():
         if name.endswith(".html"):
             page = Page(made.decode())
-            assert not page.tags & {"script", "img"} and "onerror" not in page.attributes, name
+            assert not page.tags & {"script", "img"} and not page.inline, name
     shown = Page(pages(validated, "t")["validations/benchmark_rows.html"].decode()).text
     assert shown.count(evil) >= 2, "its own verdict, and the value of a column"
     assert files(validated, "t")["gx/data/benchmark_rows.csv.gz"]

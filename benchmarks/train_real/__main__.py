@@ -33,6 +33,9 @@ ROWS, QUESTIONS = 480, 72
 LOSS = "{'loss'"
 """How the lines begin in which TRL tells of its steps."""
 
+CLEAN = 4
+"""Clean questions to one of every other condition, since the bars are of clean accuracy."""
+
 QUESTIONS_FILE = "questions.json"
 
 LEAST = 0.3
@@ -47,6 +50,9 @@ TYPES = {
     "observation": "realistic_typos",
 }
 """Condition → the types that its questions draw from."""
+
+ASKED = len(result.CONDITIONS) - 1 + CLEAN
+"""Questions to one held-out request."""
 
 ARMS = {
     "clean": ["data=clean"],
@@ -83,7 +89,7 @@ class Cost(NamedTuple):
         trained, asked = (
             math.ceil(models / AT_ONCE) for models in (seeds * len(ARMS), seeds * len(ARMS) + 1)
         )
-        training, asking = ROWS * self.row, QUESTIONS * len(result.CONDITIONS) * self.question
+        training, asking = ROWS * self.row, QUESTIONS * ASKED * self.question
         fixed = asked * (likelihood.WRITTEN * self.written + 30)
         return (share * (trained * training + asked * asking) + fixed) / 60
 
@@ -111,7 +117,7 @@ def train_real(
     on_gpu = torch.cuda.is_available()
     steps = grpo_steps if grpo_steps is not None else 100 * on_gpu
     plan = _planned(out, model, seeds, budget)
-    typer.echo(result.power(plan["questions"], seeds), err=True)
+    typer.echo(result.power(CLEAN * plan["questions"], seeds), err=True)
     _ask(out, plan["questions"])
     for seed in range(seeds):
         _train_rows(out / f"seed-{seed}", plan["rows"], seed)
@@ -178,7 +184,8 @@ def _planned(out: Path, model: Path, seeds: int, budget: float) -> dict[str, Any
     plan = {**asked, "rows": int(share * ROWS), "questions": int(share * QUESTIONS)}
     typer.echo(
         f"{plan['rows']} training rows an arm, {plan['questions']} held-out requests under "
-        f"{len(result.CONDITIONS)} conditions: about {cost.minutes(seeds, share):.0f} of {budget:g} minutes",
+        f"{len(result.CONDITIONS)} conditions, {CLEAN} times as many clean: about "
+        f"{cost.minutes(seeds, share):.0f} of {budget:g} minutes",
         err=True,
     )
     with files.atomic_file(path) as made:
@@ -218,6 +225,9 @@ def _ask(out: Path, many: int) -> None:
     """The held-out requests under every condition, as `questions.json`."""
     _, held = rows.registries()
     found = {}
+    rows.write(out / "held-rows-clean", held, CLEAN * many, seed=0)
+    _built(out / "held-rows-clean", out / "held-clean", TYPES["action"], seed=0)
+    found["clean"] = rows.questions(out / "held-clean", held, "clean")
     for condition, types in TYPES.items():
         source, build = out / "held-rows", out / f"held-{condition}"
         if condition == "moot":
@@ -226,14 +236,13 @@ def _ask(out: Path, many: int) -> None:
             rows.write(source, held, many, seed=0, more=rows.UNUSED if condition == "moot" else {})
         _built(source, build, types, seed=0)
         found[condition] = rows.questions(build, held, "dr-full")
-    found["clean"] = rows.questions(out / "held-action", held, "clean")
     found["transition"] = rows.questions(out / "held-action", held, "retry")
     (out / QUESTIONS_FILE).write_text(json.dumps({one: found[one] for one in result.CONDITIONS}) + "\n")
 
 
 def _train_rows(folder: Path, many: int, seed: int) -> None:
-    """The rows of a seed: every one clean, and half of them under a type of action or reward. Raises UserError
-    where the two are not the same requests: the arms would not be paired."""
+    """The rows of a seed: every one clean, and half of them under a type of action or reward. Raises
+    UserError where the two are not the same requests: the arms would not be paired."""
     own, _ = rows.registries()
     rows.write(folder / "rows", own, many, seed)
     _built(folder / "rows", folder / "train", "action,reward", seed)

@@ -181,7 +181,11 @@ def form_page(board: Board, sign_in: bool) -> gr.Blocks:
         nothing = "", None, gr.Button(visible=False)
         if sign_in and (profile is None or org not in accounts(profile)):
             return "Sign in, and choose your account or an organisation of yours.", *nothing
-        named = {"org": org, "account": profile and profile.username, **dict(zip(FIELDS, stated, strict=True))}
+        named = {
+            "org": org,
+            "account": profile and profile.username,
+            **dict(zip(FIELDS, stated, strict=True)),
+        }
         run = files or [], [f"--{name}={text}" for name, text in named.items() if text]
         try:
             table = board.submit(run[0], [*run[1], "--dry-run"])["table"]

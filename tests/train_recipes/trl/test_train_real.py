@@ -12,6 +12,7 @@ from benchmarks.train_real import __main__ as command, result
 
 from robustbench_tc.errors import UserError
 
+from . import forked
 from .test_trl import folder as folder
 
 SMALL = {"ROWS": 12, "QUESTIONS": 6, "GRPO": {**command.GRPO, "num_generations": 2}}
@@ -20,6 +21,7 @@ SMALL = {"ROWS": 12, "QUESTIONS": 6, "GRPO": {**command.GRPO, "num_generations":
 def test_a_whole_run_and_one_that_goes_on(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(command, "run_program", forked.run_program)
     for name, value in SMALL.items():
         monkeypatch.setattr(command, name, value)
     monkeypatch.setitem(command.SETTINGS, "max_length", 1500)  # its tokenizer knows few words

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from robustbench_tc.train_recipes import recipe as recipes, sft
 from robustbench_tc.train_recipes.rows import choose
 from robustbench_tc.train_recipes.trl import data, smoke, toy
 from tests.conftest import nightly
+
+from .forked import run, start
 
 GRPO, SFT = ([sys.executable, "-m", f"robustbench_tc.train_recipes.{name}"] for name in ("grpo", "sft"))
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
@@ -44,10 +47,6 @@ def words(folder: Path, out: str, *more: str, steps: int = 4) -> list[str]:
     return [*GRPO, str(folder / "toolrl-dr"), *base, *given, *more]
 
 
-def run(line: list[str]) -> Any:
-    return subprocess.run(line, capture_output=True, text=True, env=ENV, timeout=600)
-
-
 def curve(folder: Path, out: str) -> dict[int, dict[str, float]]:
     lines = map(json.loads, (folder / out / "curve.jsonl").read_text().splitlines())
     return {line["step"]: line for line in lines}
@@ -58,12 +57,13 @@ def test_a_killed_run_goes_on_from_its_checkpoint(folder: Path) -> None:
     assert whole.returncode == 0, whole.stderr[-2000:]
     assert whole.stderr.count("\nstep ") == 4 or whole.stderr.startswith("step 1 of 4")
     assert {path.name for path in (folder / "whole").glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
-    with subprocess.Popen(words(folder, "killed"), stderr=subprocess.PIPE, text=True, env=ENV) as process:
-        for line in process.stderr or ():
-            if line.startswith("step 3"):
-                process.send_signal(signal.SIGKILL)
-                break
-    assert process.returncode == -signal.SIGKILL
+    told = folder / "told"
+    process = start(words(folder, "killed"), folder / "out", told)
+    while process.is_alive() and "\nstep 3" not in (told.read_text() if told.is_file() else ""):
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     again = run(words(folder, "killed"))
     assert again.returncode == 0 and "going on from" in again.stderr, again.stderr[-2000:]
     values = {
@@ -230,8 +230,12 @@ def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> N
     assert (folder / "on-real" / "model" / "model.safetensors").is_file()
 
 
-def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(folder: Path) -> None:
+def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """TRL's own limit is 1,024 tokens: a longer row lost its answer, and then left without a word."""
+    from trl import SFTTrainer
+
     long = folder / "long"
     (long / "full").mkdir(parents=True)
     for split in ("train", "validation"):
@@ -245,16 +249,15 @@ def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(folder: Path) -> None:
         pq.write_table(
             table.set_column(table.schema.get_field_index("prompt"), "prompt", column), long / "full" / name
         )
-    script = (
-        "import sys; from trl import SFTTrainer; from robustbench_tc.train_recipes.trl import toy; "
-        "train = SFTTrainer.train; SFTTrainer.train = lambda self, **_: "
-        "print('lengths', [len(ids) for ids in self.train_dataset['input_ids']]) "
-        "or train(self); toy.make_model(sys.argv[1], __import__('pathlib').Path(sys.argv[2]), epochs=0.1)"
-    )
-    done = run([sys.executable, "-c", script, str(long), str(folder / "long-base")])
-    assert done.returncode == 0, done.stderr[-2000:]
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("lengths ")]
-    lengths = json.loads(line.removeprefix("lengths "))
+    lengths: list[int] = []
+
+    def counted(trainer: Any, **_: Any) -> Any:
+        lengths.extend(map(len, trainer.train_dataset["input_ids"]))
+        return train(trainer)
+
+    train = SFTTrainer.train
+    monkeypatch.setattr(SFTTrainer, "train", counted)
+    toy.make_model(str(long), folder / "long-base", epochs=0.1)
     assert len(lengths) == toy.SFT_ROWS and min(lengths) > 1_024
 
 

@@ -214,7 +214,7 @@ bench: env  ## speed and memory, side by side with yardsticks
 replies: env  ## the reader over every style of reply in every setting: make replies RELEASE=out/robustbench-tc
 	$(BIN)/python -m tests.replies $(or $(RELEASE),out/robustbench-tc)
 
-forms: .venv-lm-eval/.done  ## what tells an added tool of `redundant` without the request: the table of docs/audits.md
+forms: .venv-lm-eval/.done  ## what tells an added tool of `redundant` without the request, by source (docs/audits.md has the ranges)
 	.venv-lm-eval/bin/python -m benchmarks.forms $(or $(RELEASE),out/robustbench-tc)
 
 planted: env  ## plant edits in a real build and build its variations: the two tables of docs/audits.md

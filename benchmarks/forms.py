@@ -4,7 +4,7 @@
 
 Distinct tools of a release, apart by source; two classifiers of scikit-learn (which the extra `lm-eval`
 brings) are trained on four fifths of the registries and rank the tools of the others. Printed is the area
-under the curve of each: 0.5 tells nothing. docs/audits.md has the table.
+under the curve of each: 0.5 tells nothing. docs/audits.md has the ranges.
 """
 
 import json

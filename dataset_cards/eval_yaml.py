@@ -1,7 +1,7 @@
 """`eval.yaml`: the release as a benchmark on the Hub, where models have a leaderboard for each of its tasks.
 
 The form is the Hub's (its page *Evaluation Results*) and inspect_ai's, which runs the tasks as
-`inspect eval hf/ORG/NAME`. That asks in other words than `rbtc eval` and scores otherwise: docs/inspect.md.
+`inspect eval hf/ORG/NAME`. That asks in other words than `rbtc eval` and scores otherwise: docs/harnesses.md.
 """
 
 from collections.abc import Collection

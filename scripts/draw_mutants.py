@@ -2,8 +2,8 @@
 
     python scripts/draw_mutants.py new.sqlite 200 mutants.sqlite
 
-Left out before the draw: what was filtered, and what no run could show (docs/extending.md, "Would a test
-notice").
+Left out before the draw: what was filtered, and what no run could show (docs/extending.md, "Mutation
+testing").
 """
 
 import sys

@@ -4,7 +4,11 @@
         hub.fault("commit", status=500)
         subprocess.run([...], env=hub.environment(WRITER, home))
 
-The server (`hub_server.py`) runs in threads of the test's process.
+The server (`hub_server.py`) runs in threads of the test's process. Large files go through Xet as in a real
+upload: the token route names a `local://` folder, which the real `hf_xet` uploads into and downloads from,
+and the hub reads the store's shards. With `HF_HUB_DISABLE_XET=1` the same files are classic LFS. A fault of a
+route is a status (429 with `Retry-After`), silence, a dropped connection, half the bytes or other bytes.
+Clients run in processes of their own (`hub_client.py`): they read their environment when imported.
 """
 
 import os

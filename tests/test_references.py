@@ -94,6 +94,30 @@ def test_links_of_the_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 
 
+GENERATED_BLOCK = re.compile(r"(?s)<!-- ([^:>]+?)(?:: written by [^>]*)? -->.*?<!-- (?:end of |/)\1 -->")
+"""A part of a page that a program writes between two marks."""
+
+MOST_WORDS_A_PAGE, MOST_WORDS = 2_500, 35_000
+
+
+def written_by_hand(page: str) -> int:
+    """The words of a page, as `wc -w` counts them, without what a program writes."""
+    if re.search(r"\A# .*\n\nWritten by `make", page):
+        return 0
+    return len(GENERATED_BLOCK.sub("", page).split())
+
+
+def test_the_pages_are_short() -> None:
+    docs = ROOT / "docs"
+    words = {
+        page.relative_to(docs).as_posix(): written_by_hand(page.read_text("utf-8"))
+        for page in docs.rglob("*.md")
+    }
+    assert words["types.md"] == words["levels.md"] == 0 < words["audits.md"]
+    assert {name: count for name, count in words.items() if count > MOST_WORDS_A_PAGE} == {}
+    assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda pair: pair[1])
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -4,7 +4,7 @@ Each scripted agent fails in one known way, so they say nothing about how hard t
 benchmark that mixes them up is broken. What null models score is what a table is worth: a reply that lists
 the registry, quotes the gold or thinks of it without calling anything is worth nothing; calling everything,
 or the first tool there is, is worth what the registry gives away. Their figures stand under every table and
-are pinned by a test (answers.md section 5).
+are pinned by a test (docs/calls.md).
 """
 
 import re

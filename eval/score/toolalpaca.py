@@ -1,7 +1,7 @@
 """ToolAlpaca: every golden call is a subset of a predicted call of its own (scoring.md section 5.2).
 
 Surplus calls are tolerated up to as many as gold has: whoever calls the whole registry is not right
-(answers.md section 4).
+(calls.md section 4).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""ToolEyes: the golden tool names, in any order and as often as there (answers.md section 4)."""
+"""ToolEyes: the golden tool names, in any order and as often as there (calls.md section 4)."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Where answers fail: by stage, with the stage that a perturbation breaks, and by source.
 
-The stages are the verdicts' own (`schema.STAGES`, docs/stages.md): every wrong answer has exactly one, so the
+The stages are the verdicts' own (`schema.STAGES`, docs/report.md): every wrong answer has exactly one, so the
 counts of a line add up to its wrong answers. The shift of a stage is the share of anchored pairs that fail
 there when perturbed, minus the share that fails there when clean: over the stages the shifts add up to Δ
 matched.

@@ -477,7 +477,7 @@ def test_every_defence_is_listed_named_and_documented() -> None:
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     for code, kind in defend.DEFENCES.items():
         assert kind.code == code and kind.what.endswith(".")
-        assert f"| `{code}" in page, f"docs/defences.md does not list {code}"
+        assert f"`{code}" in page, f"docs/defences.md does not list {code}"
     assert defend.names(defend.parse(["vote", "namespace", "dedupe", "shield"])) == (
         "vote:3", "namespace:collision", "dedupe", "shield:system",
     )  # fmt: skip

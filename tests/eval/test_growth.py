@@ -366,7 +366,7 @@ def test_what_cannot_be_reused_is_one_line(tmp_path: Path, evaluate: Evaluate) -
 
 
 def test_27_rows_of_profile_paper_hold_a_pair_of_every_type(paper: Path) -> None:
-    """docs/runs.md says so; 46 rows left 7 of the 22 types without one before."""
+    """docs/evaluating.md says so; 46 rows left 7 of the 22 types without one before."""
     data = inputs.load_samples(str(paper))
 
     def paired(limit: int) -> set[str]:

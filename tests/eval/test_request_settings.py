@@ -251,7 +251,8 @@ def test_a_file_says_the_same_and_the_command_line_wins(
 
 
 def test_the_file_on_the_page_is_read(rbtc: Rbtc, release: Path) -> None:
-    [block] = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "evaluating.md").read_text(), re.DOTALL)
+    page = (ROOT / "docs" / "evaluating.md").read_text()
+    [block] = re.findall(r"```toml\n(# run\.toml.*?)```", page, re.DOTALL)
     with LoopbackServer(lambda body: reply("[ping(a=1)]"), models=["my-model"]) as server:
         Path("run.toml").write_text(block.replace("http://localhost:8000/v1", server.url))
         said = rbtc(

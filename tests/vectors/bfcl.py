@@ -101,7 +101,7 @@ def _refusals(root: ast.expr) -> Iterator[str]:
                 pass
             case ast.UnaryOp(op=ast.Not()):
                 yield "unary"
-            case ast.BinOp() if not (_is_text(node) or _is_arithmetic(node)):  # scoring.md 9.1 folds both
+            case ast.BinOp() if not (_is_text(node) or _is_arithmetic(node)):  # section 9 folds both
                 yield "arithmetic"
             case ast.Constant(value=bytes() | complex()):
                 yield "nonliteral"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def sweep(
     file: Annotated[
         "str | Path",
-        Option(name="models.toml", help="A table for each model (docs/runs.md).", typed=Path),
+        Option(name="models.toml", help="A table for each model (docs/evaluating.md).", typed=Path),
     ],
     dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc",
     *,

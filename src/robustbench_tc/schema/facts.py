@@ -28,8 +28,17 @@ Channel = Literal[
     "query", "descriptions", "namesake", "siblings", "offers", "registry", "context", "tool_result", "result",
     "mixed",
 ]  # fmt: skip
-"""By which way the disturbance enters. Types of one channel share the audit's rules for it; a mixed type's
-rows are held step by step against those of its parts."""
+"""By which way the perturbation enters. Beside what it checks in every row, the gate requires of
+
+- query, descriptions: digits and gold values kept, the text changed; if model-written, a judgment
+- namesake: one distractor per gold tool, as `description` and `wrong_parameters` say; no golden call fits it
+- siblings: new tools only, at most two per tool, no duplicates, in the registry's schema style
+- offers: one counterpart per gold tool, annotated as `quality`, named by `suffix`, asked for as `stated`;
+  of inv, unit and moot the type's own `check` says what is right
+- tool_result, result: the clean row; the protocol's text (`times`: so many calls are answered), or `check`
+- registry, context: nothing more, the type's own `check` decides
+- mixed: each part's step keeps the rules of its own type
+"""
 
 NoCall = Literal["wrong", "accepted", "right"]
 """wrong: its rows want calls. accepted: their answers hold the empty one beside answers with calls. right:

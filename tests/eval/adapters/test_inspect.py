@@ -190,7 +190,7 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
 
 def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
     """The page's, on two rows; what is built is the fixture's."""
-    build, evaluate, compare = commands("inspect.md", "## Live episodes")
+    build, evaluate, compare = commands("harnesses.md", "### Live episodes")
     (tmp_path / build.removeprefix("rbtc build live --out ")).symlink_to(live)
     wanted = list(rows.Rows(str(live), types="silent_no_op").rows)[:2]
     all_rows = inputs.load_live(str(live)).rows
@@ -275,7 +275,7 @@ def test_nothing_of_ours_imports_inspect_ai() -> None:
 
 
 def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    install, evaluate, report = commands("inspect.md")
+    install, evaluate, report = commands("harnesses.md", "## inspect_ai")
     assert install.startswith("pip install 'robustbench-tc[inspect]'")
     settings, said = evaluate.partition("inspect ")[::2]
     assert settings.split()[0] == "LOCAL_BASE_URL=http://localhost:8000/v1"

@@ -116,7 +116,7 @@ def test_what_is_wrong_is_one_line(
 
 
 def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    install, evaluate, report = commands("lm-eval.md")
+    install, evaluate, report = commands("harnesses.md", "## lm-eval")
     assert install.startswith("pip install 'robustbench-tc[lm-eval]'")
     (tmp_path / "robustbench-tc").symlink_to(release)
     with agent_server.serving("oracle", inputs.load_samples(str(release)).rows) as url:

@@ -75,7 +75,7 @@ def oracle(dataset: Path) -> Iterator[str]:
 
 
 def test_the_commands_of_the_page(dataset: Path, tmp_path: Path, rbtc: Rbtc) -> None:
-    install, validate, evaluate = commands("verifiers.md")
+    install, validate, evaluate = commands("harnesses.md", "## verifiers")
     assert install.endswith('.venv-verifiers/bin/pip install "$(rbtc list verifiers)"')
     listed = Path(rbtc("list", "verifiers").out.strip())
     assert "verifiers==0.4.0" in (listed / "requirements.txt").read_text()

@@ -43,7 +43,7 @@ from .responses import RESPONSES, Responses, ResponsesStream
 from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, Offer, text_of
 from .scenes import TOOLS_UNREAD, Scene, Scenes, loaded
 from .sessions import Latest, Sessions
-from .sse import END, MOST, Parts, event_data, event_of
+from .sse import MOST, Parts, event_data, event_of, events
 
 Dialect: TypeAlias = ChatCompletions | Responses | Messages
 Stream: TypeAlias = ChatStream | ResponsesStream | MessagesStream
@@ -288,7 +288,7 @@ class Handling:
         said = self.dialect.parse_reply(loaded(kept))
         if said is None:
             stream = self.dialect.stream()
-            for event in END.split(kept):
+            for event in events(kept):
                 list(stream.feed(loaded(event_data(event))))
             said = stream.whole_reply()
         if said is not None:

@@ -26,6 +26,9 @@ from .. import answerable
 NOT_TOOLS: frozenset[Part] = frozenset({"messages", "the number or roles of messages", "golden answers"})
 """The parts of a row that are not tools."""
 
+MOVES_TOOLS: frozenset[Part] = frozenset({"the set of tools", "the order of tools", "tool names"})
+"""The parts without which the names of the tools stand as they were."""
+
 NOT_GENERATED = "not_generated"
 """The generator `none`: the type is left out on purpose."""
 
@@ -203,6 +206,11 @@ class Perturbation(PerturbationType, frozen=True, kw_only=True, eq=False):
                 f"messages changed, and may_change does not hold {part!r}": part not in self.may_change
                 and row.messages != clean.messages,
                 "the tools changed": row.tools != clean.tools and set(self.may_change) <= NOT_TOOLS,
+                "tools came, went, moved or are named otherwise, and may_change does not hold it": (
+                    not set(self.may_change) <= NOT_TOOLS
+                    and not MOVES_TOOLS & set(self.may_change)
+                    and [t.name for t in row.tools] != [t.name for t in clean.tools]
+                ),
                 "the gold changed": other_gold and "golden answers" not in self.may_change,
             }
         )
@@ -216,7 +224,7 @@ class Perturbation(PerturbationType, frozen=True, kw_only=True, eq=False):
         flags: Sequence[str] = (),
         **fields: object,
     ) -> Sample:
-        """A new row of this type anchored to `clean`, with `fields` replaced.
+        """A new row of this type anchored to `clean`, with `fields` replaced (a list stands as a tuple).
 
         The flag `gold_not_stated` of the clean row stays where the row's own gold cannot be reached either.
         """
@@ -228,7 +236,7 @@ class Perturbation(PerturbationType, frozen=True, kw_only=True, eq=False):
             changes=tuple(changes),
             generator=generator,
             flags=(*clean.flags, *flags),
-            **fields,
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()},
         )
         if GOLD_NOT_STATED not in clean.flags or answerable.missing_in(row, clean) is not None:
             return row

@@ -21,7 +21,7 @@ OWN = "own"
 """The source of rows that are built from a user's own tools and requests."""
 
 _OWN_FACTS = Source(
-    order=6,
+    order=1_000,  # behind every source of a dataset
     name=OWN,
     output_format="tool_call_tags",
     scorer="own",

@@ -34,7 +34,7 @@ class Planted(NamedTuple):
 
 
 def defects_of(code: str) -> list[Planted]:
-    """The defects of a type: one, and beyond the core two for two checks."""
+    """The defects of a type: one or more, and beyond the core two or more, each for another check."""
     return [
         Planted(one.check, partial(_spoiled, one))
         for one in DEFECTS

@@ -51,17 +51,18 @@ def row_of(sample: Sample, code: str, seed: int = 0) -> Sample | None:
         return None
 
 
-def _spoiled(row: Sample) -> list[Sample]:
-    """The row with one defect each."""
+def _spoiled(row: Sample) -> dict[str, Sample]:
+    """The row with one defect each, by what it is."""
     replace = msgspec.structs.replace
     other = Message(row.messages[-1].role, row.messages[-1].content + " 404")
     renamed = tuple(Call(call.name + "x", call.parameters) for call in row.golden_answers[0])
-    return [
-        replace(row, messages=(*row.messages, other)),
-        replace(row, tools=tuple(t for i, t in enumerate(row.tools) if i != row.gold_tool_index)),
-        replace(row, tools=(*row.tools, Tool("extra", "", {}))),
-        replace(row, golden_answers=(renamed, *row.golden_answers[1:])),
-    ]
+    without_gold = tuple(tool for at, tool in enumerate(row.tools) if at != row.gold_tool_index)
+    return {
+        "a message more": replace(row, messages=(*row.messages, other)),
+        "the gold tool left out": replace(row, tools=without_gold),
+        "a tool more": replace(row, tools=(*row.tools, Tool("extra", "", {}))),
+        "another gold": replace(row, golden_answers=(renamed, *row.golden_answers[1:])),
+    }
 
 
 # A sample costs more to draw than a row to make: each one is drawn for every type.
@@ -94,8 +95,8 @@ def the_row_holds(code: str, sample: Sample, seed: int) -> None:
     lost = set(gold.properties) - set(row.tools[row.gold_tool_index].properties)
     assert len(lost) <= (code in ("CD_moot", "TD_moot"))
     assert set(row.tools[row.gold_tool_index].properties) == set(gold.properties) - lost
-    for spoiled in _spoiled(row):
-        assert REGISTRY[code].check(sample, spoiled), "a defect passed"
+    for defect, spoiled in _spoiled(row).items():
+        assert REGISTRY[code].check(sample, spoiled), f"check() of {code} lets a row pass with {defect}"
 
 
 @settings(max_examples=40)

@@ -147,7 +147,10 @@ class Evaluation:
     @property
     def how_far(self) -> str:
         """A line for people."""
-        return f"{self.folder.record.how_far(self.answered)} have their answers in {self.folder.path}"
+        folder, before = self.folder, self.folder.before
+        taken_back = before is not None and folder.record.expected == before.expected
+        tail = ", none of them new" if taken_back else ""
+        return f"{folder.record.how_far(self.answered)} have their answers in {folder.path}{tail}"
 
     @property
     def _there(self) -> int:

@@ -112,6 +112,8 @@ class Probed(msgspec.Struct, frozen=True, kw_only=True):
         """A row for each check, and the command."""
         rows = [(one.check, one.answer, one.note) for one in self.findings]
         yield Table(("check", "answer", "meaning"), rows, folded=("answer", "meaning"))
+        if found := failed(self.findings):
+            yield f"exits with 1: every run needs {', '.join(repr(one.check) for one in found)}"
         yield self.eval
 
 

@@ -253,14 +253,19 @@ class RunFolder:
         return self.path / (EPISODES if self.record.live else PREDICTIONS)
 
     @property
+    def ended(self) -> bool:
+        """Whether its last session wrote what it got; one that runs or was killed has not."""
+        return bool(self.record.sessions) and self.record.sessions[-1].seconds is not None
+
+    @property
     def under_way(self) -> bool:
-        """Whether its last session has not ended: it runs, or was cut off."""
-        if not self.record.sessions or self.record.sessions[-1].seconds is not None:
+        """Whether it is to have more answers, and some are not scored: it runs, was stopped or cut off."""
+        record, journal = self.record, self.journal_path
+        if not record.sessions or (self.ended and record.answered >= record.expected):
             return False
         if not self.scores_path.exists():
             return True
-        # Scored since its last answer: `rbtc score` of a run that was cut off.
-        journal = self.journal_path
+        # Scored since its last answer: `rbtc score` of such a run, or `rbtc eval` where requests failed.
         return journal.exists() and self.scores_path.stat().st_mtime < journal.stat().st_mtime
 
     @property

@@ -94,12 +94,21 @@ def score(
     asked; the verdicts of before then stay.
     """
     folder = open_run(Path(run))
+    if folder.record.sessions and not folder.ended and _older(folder.answers_path, folder.journal_path):
+        folder.notes.append(
+            f"{folder.path} runs or was killed: {folder.answers_path.name}, which is scored, lacks its "
+            "latest answers; the same rbtc eval writes them there"
+        )
     folder.claim(folder.scores_path)
     if folder.record.live:
         score_data(folder, live_data_of(folder, dataset), worlds, world_python)
     else:
         score_file(folder, rows_of(folder, dataset, workers.num_proc), workers)
     return folder
+
+
+def _older(file: Path, than: Path) -> bool:
+    return file.exists() and than.exists() and file.stat().st_mtime < than.stat().st_mtime
 
 
 def score_data(

@@ -192,11 +192,12 @@ def screen(
 def screen_so_far(
     folder: RunFolder, *, subset: Subset, full: bool, worlds: Sequence[str], world_python: str | None
 ) -> Screen:
-    """The screen of a run that is under way, by its journal. Raises UserError."""
+    """The screen of a run that is under way or was stopped, by its journal. Raises UserError."""
     with so_far(folder, worlds, world_python) as copy:
         made = screen(copy, subset=subset, allow_missing=True, full=full)
         record = copy.record
-    how_far = f"under way: {record.how_far(record.answered)}"
+    state = "stopped" if folder.ended else "under way"
+    how_far = f"{state}: {record.how_far(record.answered)}"
     return replace(made, folder=RunFolder(folder.path, record), under_way=how_far)
 
 

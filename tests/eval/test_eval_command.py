@@ -302,5 +302,10 @@ def test_the_summary_of_a_run_under_way_is_that_of_its_answers_so_far(rbtc: Rbtc
     said = rbtc("summary", "run")
     assert said.code == 0 and f" of {rows} rows" in said.out.splitlines()[0]
     assert {path.name for path in run.iterdir()} == {"run.json", "journal.jsonl", "rbtc.json"}
+    record["sessions"][-1]["seconds"], record["totals"] = 1.0, {"predictions": rows - 1}
+    (run / "run.json").write_text(schema.dumps(record))
+    assert rbtc("summary", "run").out.splitlines()[0] == said.out.splitlines()[0].replace(
+        "under way", "stopped"
+    )
     journal.write_bytes(b"")
     assert "no row has its answer yet" in rbtc("summary", "run").refusal

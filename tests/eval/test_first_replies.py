@@ -266,7 +266,8 @@ def test_the_command_ends_with_the_line_that_fits(rbtc: Rbtc) -> None:
         found = json.loads(rbtc("probe", "tiny", "--base-url", server.url, "--json").out)
         assert found["findings"][0] == {"check": "model listed", "answer": "yes", "note": ""}
     with LoopbackServer(lambda body: reply("No.")) as server:
-        assert rbtc("probe", "tiny", "--base-url", server.url).code == 1
+        done = rbtc("probe", "tiny", "--base-url", server.url)
+        assert done.code == 1 and "exits with 1: every run needs 'answers a question', " in done.out
 
 
 def test_eval_asks_five_questions_first_and_once_a_run(release: Path, tmp_path: Path, rbtc: Rbtc) -> None:

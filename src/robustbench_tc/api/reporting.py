@@ -26,8 +26,8 @@ def summary(
 ) -> "Screen | Summary":
     """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
 
-    Of a run under way it is what the answers so far say; nothing is written into its folder. Of a door's
-    journal it is calls, errors and faults, and what the agent did after each fault.
+    Of a run that is under way or was stopped it is what the answers so far say; nothing is written into
+    its folder. Of a door's journal it is calls, errors and faults, and what the agent did after each fault.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
     Example: rbtc summary runs/qwen3-8b-fc --full

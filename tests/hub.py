@@ -1,6 +1,6 @@
 """A hub on the loopback interface for the real `huggingface_hub` and `datasets` clients.
 
-    with Hub() as hub:
+    with Hub() as hub:                  # by hand: python -m tests.hub (docs/releases.md)
         hub.fault("commit", status=500)
         subprocess.run([...], env=hub.environment(WRITER, home))
 
@@ -12,13 +12,16 @@ Clients run in processes of their own (`hub_client.py`): they read their environ
 """
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -188,3 +191,19 @@ class Hub:
         """`[method, route, path, status]` of the requests since the last call."""
         log, self.state.log = self.state.log, []
         return log
+
+
+def by_hand() -> None:
+    """`python -m tests.hub`: a hub until it is interrupted; prints what a client's shell has to export."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with Hub() as hub, TemporaryDirectory() as home:
+        environment = hub.environment(WRITER, Path(home))
+        told = {name: value for name, value in environment.items() if name.startswith("HF_")}
+        sys.stdout.write(f"export {' '.join(f'{name}={value}' for name, value in told.items())}\n")
+        sys.stdout.flush()
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+if __name__ == "__main__":
+    by_hand()

@@ -119,7 +119,9 @@ class Comparison(msgspec.Struct, frozen=True):
     def _delta(self, name: str, delta: DeltaPair) -> tuple[str, ...]:
         closed = delta.closed
         share = (
-            ("not defined", "") if closed is None else (percent(closed.value), interval(closed, sign=True))
+            ("not defined", "")
+            if closed is None
+            else (percent(closed.value), f"{percent(closed.low)} to {percent(closed.high)}")
         )
         change = (signed(delta.difference.value), interval(delta.difference, sign=True))
         return name, number(delta.a), number(delta.b), *change, p_value(self.deltas_holm.get(name)), *share

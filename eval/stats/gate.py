@@ -107,7 +107,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """The verdict in a line."""
         if self.outcome == "pass":
             kept = min(keeps(line.drop.high, line.before) or 0.0 for line in self.lines)
-            return f"passed: at least {100 * kept:.0f} % of the right answers are kept in every component"
+            names = [line.name for line in self.lines if line.name != taxonomy.CLEAN]
+            where = (
+                "every component" if len(names) == len(taxonomy.COMPONENTS) else ", ".join(names) or "clean"
+            )
+            return f"passed: at least {100 * kept:.0f} % of the right answers are kept in {where}"
         word = "failed" if self.outcome == "fail" else "inconclusive"
         said = [f"{line.name}: {line.why}" for line in self.lines if line.outcome == self.outcome]
         first, *more = (*self.faults, *said)
@@ -312,7 +316,8 @@ def _judge(
     ask = ""
     if missing and not allow_missing:
         ask = (
-            f"{missing} rows have no verdict: run the same rbtc eval again, or allow it with --allow-missing"
+            f"{missing} rows have no verdict: run the same rbtc eval again (without --limit), or allow it "
+            "with --allow-missing"
         )
     lines = tuple(
         replace(

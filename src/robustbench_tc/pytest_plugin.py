@@ -17,8 +17,8 @@ _OPTIONS = (
     ("--rbtc-agent", "NAME", "a reference agent"),
     ("--rbtc-model", "MODEL", "a model of an OpenAI-compatible server"),
     ("--rbtc-base-url", "URL", "where the model is asked"),
-    ("--rbtc-out", "RUN", "run folder; the same tests go on in it"),
-    ("--rbtc-against", "BASE", "a scored run to hold it against; default: its own clean rows"),
+    ("--rbtc-out", "RUN", "run folder, where the same tests go on; after a code change name a new one"),
+    ("--rbtc-against", "BASE", "a scored run or a saved baseline; default: its own clean rows"),
 )
 
 

@@ -56,6 +56,7 @@ def gate(
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     junit: Annotated[Path | None, Option(help="Also write JUnit XML to this file.")] = None,
     markdown: Annotated[Path | None, Option(help="Also write a pull request's summary to this file.")] = None,
+    say: Tell = silent,
 ) -> "Verdict":
     """Fail CI if accuracy drops by more than --max-drop.
 
@@ -91,6 +92,7 @@ def gate(
     )
     if save_baseline is not None:
         forms.save_baseline(new, save_baseline)
+        say(f"baseline saved in {save_baseline}: compare later runs with --against {save_baseline}")
     if junit is not None:
         save_marked(junit, forms.junit(found), forms.MARK)
     if markdown is not None:

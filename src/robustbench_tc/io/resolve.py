@@ -84,6 +84,9 @@ def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterabl
         check_revision(folder, revision)
         _warn(name, folder, read_yanked(folder / YANKED))
         return folder
+    repo, at, version = name.rpartition("@")
+    if at and HUB_ID.fullmatch(repo):
+        raise UserError(f"no dataset at {name}: write {repo} --revision {version}")
     if not HUB_ID.fullmatch(name):
         raise UserError(f"no dataset at {name}: give a release folder or a Hub id like org/name")
     from huggingface_hub import errors, hf_hub_download, snapshot_download

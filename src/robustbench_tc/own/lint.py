@@ -10,6 +10,7 @@ from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import load_file
 
 from .advice import RULES
+from .cases import OwnTool
 from .cases_file import read_cases, tool_files
 from .files import read_bytes
 from .rules import Level, Provider, tokens
@@ -101,6 +102,17 @@ class Linted(msgspec.Struct, frozen=True, kw_only=True):
         yield f"{what}: errors {errors}, warnings {len(self.findings) - errors}"
 
 
+def _marked(found: Sequence[Entry], tools: Sequence[OwnTool]) -> list[Entry]:
+    """The entries, read-only and idempotent also where a cases file says so of them."""
+    said = {(one.prefix, one.name): (one.read_only, one.idempotent) for one in tools}
+    return [
+        msgspec.structs.replace(one, **dict(zip(("read_only", "idempotent"), said[key], strict=True)))
+        if (key := (one.prefix, one.name)) in said
+        else one
+        for one in found
+    ]
+
+
 def lint_files(
     files: Sequence[Path],
     live: Sequence[Entry] = (),
@@ -124,7 +136,7 @@ def lint_files(
             read[listed.stem] = file
             found += entries(read_bytes(listed, "a tools file"), listed.stem, str(listed))
         if file.suffix in YAML and not any(one.problem for one in found):
-            read_cases(file)
+            found = _marked(found, read_cases(file).tools)
     if not found and not worlds:
         raise UserError("no tools: name a tools file, or an MCP server behind --")
     mistakes = [one for file in worlds for one in check(load_file(file))]

@@ -110,6 +110,11 @@ class Drill:
         self.idle = Trial(facts(self._first.results), facts(after.results))
         self.is_repeatable = not self._unlike(facts(shown.results), self.idle.before)
 
+    @property
+    def asked(self) -> dict[str, dict[str, Json]]:
+        """The arguments with which reads are called."""
+        return self._first.arguments
+
     def by_itself(self, stable: frozenset[str]) -> frozenset[tuple[str, str]]:
         """The kinds of changes that come without a write."""
         found = changes(self.idle.before, self.idle.after, stable)

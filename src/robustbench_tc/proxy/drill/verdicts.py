@@ -86,6 +86,14 @@ def judge(tool: Entry, trials: Mapping[str, Trial], drill: Drill) -> Judged:
     if found.verdict != "cannot be seen":
         found.server = "agreement" if promises or (found.trials and warnings) else "silence"
         found.server = "lie" if tool.read_only or (found.trials and promises) else found.server
+    elif asked := {name: one for name, one in drill.asked.items() if one}:
+        called = ", ".join(
+            f"{json.dumps(name)}: {{arguments: {json.dumps(one, ensure_ascii=False)}}}"
+            for name, one in list(asked.items())[:3]
+        )
+        found.notes.append(
+            f"no read shows it; give other arguments under tools of the inputs file than {called}"
+        )
     return found
 
 

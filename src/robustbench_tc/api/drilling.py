@@ -22,7 +22,7 @@ def drill(
         Option(help="Arguments, which tools read and write, and a reset command: YAML (docs/drill.md)."),
     ] = None,
     yes: Annotated[
-        bool, Option(help="Carry out writes on a server that has credentials or is not on this machine.")
+        bool, Option(help="Execute writes on a server that has credentials or is not on this machine.")
     ] = False,
     sarif: Annotated[Path | None, Option(help="Also write the findings to this file, as SARIF.")] = None,
     badge: Annotated[Path | None, Option(help="Also write an SVG badge to this file.")] = None,
@@ -35,10 +35,10 @@ def drill(
     say: Tell = silent,
     progress: Tell = silent,
 ) -> "Drilled":
-    """Find out whether an MCP server is safe to retry, by carrying out its writes once and twice.
+    """Test whether an MCP server's writes are safe to retry, by executing each once and twice.
 
-    Each write gets fresh servers: one call, two, one whose answer is lost, two at the same moment. The reads
-    show what that changes. No model is asked. Exits 0 (nothing doubles unannounced), 1 (something does) or
+    Each write is tried on fresh servers: one call, two, one whose answer is lost, two at the same moment.
+    Reads show what changed. No model is needed. Exits 0 (nothing doubles unannounced), 1 (something does) or
     3 (no write could be judged).
 
     Example: rbtc drill -- python my_server.py

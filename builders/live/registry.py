@@ -75,7 +75,7 @@ def _row(row: LiveRow, sample: Sample, code: str, seed: int, context: Context) -
         for tool in made.tools
     )
     if tuple(tool for tool in tools if not tool.distractor) != row.tools:
-        raise UserError(f"type {code} does more than put tools into a registry: live rows cannot have it")
+        raise UserError(f"type {code} does more than add tools to the registry, so live rows cannot have it")
     if any(to is None or to.distractor for to in (meant(tools, c.name, c.parameters) for c in gold(row))):
         return TAKES_GOLD
     name = type_code(code)

@@ -110,7 +110,7 @@ def must_be_pinned(root: Path, file: str, at: Path | None = None) -> None:
     """Raises UserError where the file (under `root`, or `at`) is not the pinned one, or has no pin."""
     pin = next((pin for pin in pins().files if pin.path == file), None)
     if pin is None:
-        raise UserError(f"{file}: a file without a pin: add it to builders/data/pins.json")
+        raise UserError(f"{file}: the file has no pin: add it to builders/data/pins.json")
     if problem := pin.problem(at or root / file):
         raise UserError(f"{file}: wrong checksum: {problem}; `rbtc data fetch` downloads the pinned file")
 
@@ -235,7 +235,7 @@ def _refuse_foreign(root: Path, known: Pins) -> None:
 def _refuse_changed(path: Path, discard_changes: bool) -> None:
     """UserError for what lies in the place of a pinned file and is something else."""
     if path.is_symlink() or path.is_dir():
-        raise UserError(f"{path} is not a file of its own: move it away")
+        raise UserError(f"{path} is not a regular file: move it away")
     if path.exists() and not discard_changes:
         raise UserError(f"{path} is not the pinned file: move it away, or replace it with --discard-changes")
 

@@ -282,7 +282,7 @@ def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) ->
     if wanted is None:
         return None
     if wanted.startswith("paper:"):
-        raise UserError("the paper's models are of another dataset version: no baseline for marks")
+        raise UserError("the paper's models belong to another dataset version and cannot be the baseline")
     return _place(runs, labels, wanted, "baseline")
 
 

@@ -84,7 +84,7 @@ def test_a_home_that_no_shell_put_in(
 
 
 def test_a_home_that_python_leaves_is_said_before_anybody_is_asked(here: Path) -> None:
-    with pytest.raises(UserError, match="the shell has not replaced the ~"):
+    with pytest.raises(UserError, match="the shell did not expand the ~"):
         evaluate("bench", agent="oracle", out="~/a")
     assert not Path("~").exists()
 

@@ -256,7 +256,7 @@ def test_a_limit_gives_every_type_a_pair(release: Path) -> None:
 def test_samples_and_limit_are_two_ways(release: Path) -> None:
     data = inputs.load_samples(str(release))
     refuses(
-        "--limit counts rows, --samples whole samples: give one",
+        "--limit counts rows, --samples counts whole samples: give one",
         data.select,
         Selection(samples=2, limit=2),
     )

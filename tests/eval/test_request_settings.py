@@ -97,7 +97,7 @@ def test_another_setting_is_another_run(
     assert rbtc(*base).code == 0
     before = server.count
     said = rbtc(*base, *words)
-    assert said.code == 1 and f"run of other settings: {line}" in said.err
+    assert said.code == 1 and f"run with other settings: {line}" in said.err
     assert server.count == before
 
 
@@ -379,7 +379,7 @@ def test_vllm_in_this_process_takes_what_it_has_a_place_for() -> None:
         )
     )
     for options, line in (
-        ({"headers": {"X-A": "b"}}, "--header: vLLM in this process is asked without HTTP"),
+        ({"headers": {"X-A": "b"}}, "--header: vLLM in this process is called without HTTP"),
         ({"reasoning_effort": "low"}, "--chat-template-arg reasoning_effort="),
         ({"extra_body": {"tool_choice": "auto"}}, "vLLM in this process takes no tool_choice"),
     ):

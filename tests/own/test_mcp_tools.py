@@ -185,11 +185,11 @@ def test_lint_keeps_the_list_as_a_tools_file(
     assert rbtc("lint", "by_hand.json").out == first.out
     assert rbtc("lint", *live, "--", *command("plain")).out == first.out
     other = rbtc("lint", *live, "--", *command("rootless"))
-    assert other.code == 1 and "by_hand.json" in other.err and "lists other tools today" in other.err
+    assert other.code == 1 and "by_hand.json" in other.err and "lists different tools now" in other.err
     assert "has the stem 'by_hand' too" in rbtc("lint", "by_hand.json", "--", *command("plain")).refusal
     for words, why in (
         (("lint",), "no tools: name a tools file"),
-        (("lint", "by_hand.json", "--save", "x.json"), "--save keeps the tools of an MCP server"),
+        (("lint", "by_hand.json", "--save", "x.json"), "--save is for the tools of an MCP server"),
         (("lint", "--mcp-url", "http://x", "--", "y"), "name one MCP server"),
         (("lint", "by_hand.json", "--mcp-env", "X"), "name one MCP server"),
         (("build", "--", "x"), "name them with --cases"),

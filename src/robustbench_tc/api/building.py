@@ -93,7 +93,7 @@ def build(
     if cases is not None:
         beside = {"profile": profile, "sources": sources, "errata": errata}
         if wrong := [name for name, given in beside.items() if given is not None]:
-            raise UserError(f"--{wrong[0]} is for the published benchmark: leave it out beside --cases")
+            raise UserError(f"--{wrong[0]} is for the published benchmark: leave it out with --cases")
         own = read_own(Path(cases), server, progress)
     elif server is not None:
         raise UserError("an MCP server is for your own cases: name them with --cases")
@@ -125,7 +125,7 @@ def build(
         from ..eval.stats.gate import ENOUGH
 
         counts = ", ".join(f"{component} {count}" for component, count in few.items())
-        say(f"warning: too few cases for the gate to pass, write more ({counts}; it takes {ENOUGH})")
+        say(f"warning: too few cases for the gate to pass; write more ({counts}; it takes {ENOUGH})")
     return report
 
 

@@ -53,7 +53,7 @@ def drill(
     from ..own.mcp_tools import Server, list_tools
 
     if bool(mcp_command) == bool(url):
-        raise UserError("name one MCP server: its command behind -- (-- python server.py), or --url")
+        raise UserError("name one MCP server: its command after -- (-- python server.py), or --url")
     try:
         from ..proxy.drill import report
     except ModuleNotFoundError:
@@ -65,9 +65,9 @@ def drill(
     server = Server(command=tuple(mcp_command), url=url, env=tuple(mcp_env), timeout_s=mcp_timeout)
     if (risk := report.risk(server)) and not yes:
         raise UserError(
-            f"{report.title(server)}: writes would really be carried out, and {risk}: say --yes to do it"
+            f"{report.title(server)}: writes would really be executed, and {risk}: allow it with --yes"
         )
-    say(f"writes will really be carried out: {report.title(server)}")
+    say(f"writes will really be executed: {report.title(server)}")
     found = report.drilled(server, list_tools(server), inputs and Path(inputs), progress)
     for form, file in files.items():
         save_marked(file, form(found), report.MARK)

@@ -201,7 +201,7 @@ def import_predictions(
         verdicts.score_file(folder, data)
         return exchange.Exchanged(count=folder.record.answered, path=str(folder.path), notes=tuple(notes))
     if model is None:
-        raise UserError("predictions name no model: say --model")
+        raise UserError("the predictions name no model: give --model")
     if out is not None:
         record.check_place(Path(out))
     data = inputs.load_samples(str(dataset), revision=revision)

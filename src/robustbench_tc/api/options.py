@@ -98,7 +98,7 @@ def workers_of(
     from ..compute.parallel import Workers
 
     if address is not None and engine != "ray":
-        raise UserError("--address names a Ray cluster: say --engine ray too")
+        raise UserError("--address names a Ray cluster: add --engine ray")
     return Workers(num_proc=num_proc, engine=engine, address=address)
 
 

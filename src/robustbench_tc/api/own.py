@@ -116,7 +116,7 @@ def lint(
     paths = [Path(file) for file in files]
     if server is None:
         if save is not None:
-            raise UserError("--save keeps the tools of an MCP server: name one behind --")
+            raise UserError("--save is for the tools of an MCP server: name one after --")
         return lint_files(paths, strict=strict, wanted=wanted)
     if save is not None and not Path(save).is_file():
         check_file(Path(save))
@@ -177,8 +177,8 @@ def import_cases(
     tree = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
     if tree is not None and redact is None and not names_ok:
         raise UserError(
-            f"{folder} lies in the git work tree {tree}, and names of people are not removed from logs: say "
-            "--names-ok, give their patterns with --redact FILE, or name another --out"
+            f"{folder} is in the git work tree {tree}, and names of people are not removed from logs: "
+            "add --names-ok, give their patterns with --redact FILE, or name another --out"
         )
     patterns = None if redact is None else Path(redact)
     made, files = make(list(map(Path, logs)), list(map(Path, tools)), folder, patterns, progress)
@@ -248,7 +248,7 @@ def review_cases(
 
     found = Reviewing(Path(cases), reviewer)
     if both := set(accept) & set(drop):
-        raise UserError(f"{min(both)[:80]}: --accept and --drop name it both")
+        raise UserError(f"{min(both)[:80]}: --accept and --drop both name it")
     for name in (*accept, *drop):
         found.case(name)
     for name in (*accept, *drop):

@@ -69,8 +69,8 @@ def proxy(
         raise UserError(f"--session: {error}") from None
     if bool(upstream or mcp_servers) + bool(mcp_url) + bool(server) != 1:
         raise UserError(
-            "name one server: a model's with --upstream, or an MCP server's with --mcp-url or by its command "
-            "behind `--`; or all of an agent's with --upstream and --mcp-servers"
+            "name one server: a model's with --upstream, or an MCP server's with --mcp-url or by its "
+            "command after `--`; or all of an agent's with --upstream and --mcp-servers"
         )
     if server and shutil.which(server[0]) is None:
         raise UserError(f"there is no program {server[0]!r} here or on PATH")
@@ -144,7 +144,8 @@ def proxied(
             address_of(address, option)  # before there is a journal
     if bool(mcp_servers) != bool(write):
         raise UserError(
-            "--mcp-servers and --write go together: the client's file, and the one to give it now"
+            "--mcp-servers and --write go together: the client's file, and the file to give the client "
+            "instead"
         )
     servers = read_servers(Path(mcp_servers)) if mcp_servers else {}
     if write is not None:
@@ -188,7 +189,7 @@ def proxied(
         for place in () if mcp_servers and not upstream else (found[0].place,):
             say(f"address of a session: {outside}/s/{session or 'CASE.REPEAT'}/{place}")
             say(f"without a session:    {outside}/{place}")
-        say(f"journal: {journal}; nothing but {upstream or mcp_url} is asked")
+        say(f"journal: {journal}; only {upstream or mcp_url} is contacted")
         yield address
     called.sessions.journal.close()
     if (unlisted := called.scenes.unlisted) and (wrong := called.scenes.stray) is not None:

@@ -89,7 +89,7 @@ def score(
         failed = [f"without an answer: {n} × {why}" for why, n in made.failures.items()]
         return Scored(made.folder, (*failed, f"{made.predictions} predictions in {made.folder.path}"))
     if (out, model, repeat) != (None, None, None):
-        raise UserError("--out, --model and --repeat are for the journal of a door; this is none")
+        raise UserError("--out, --model and --repeat are for the journal of a door, and this is not one")
     workers = options.workers_of(num_proc, engine, address)
     progress(f"reading {run}")
     return Scored(

@@ -46,7 +46,7 @@ def verify(
     if against is None and folder.exists():
         return verifying.verify(folder, key=key)
     if against is not None and not folder.exists():
-        raise UserError(f"no folder at {release}: --against compares a folder here with one on the Hub")
+        raise UserError(f"no folder at {release}: --against compares a local folder with one on the Hub")
     repo, revision = verifying.parse_name(against or str(release))
     hub = Hub(repo, "model" if kind == "checkpoint" else "dataset", progress=progress)
     return verifying.verify(None if against is None else folder, key=key, hub=hub, revision=revision)

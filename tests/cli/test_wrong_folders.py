@@ -49,7 +49,7 @@ def test_what_is_no_run_is_not_sent_to_score(
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("audit notes.txt", "notes.txt: name the build or release that was asked with --dataset"),
+        ("audit notes.txt", "notes.txt: name the run's build or release with --dataset"),
         ("audit nowhere --golds 9", "nowhere is no build of the benchmark: name the folder"),
         ("data diff bench runs", "runs holds no <config>/<split>-*.parquet"),
         ("leaderboard submit runs/a --to nowhere", "nowhere"),

@@ -41,7 +41,7 @@ PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 test-newest bench replies forms planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
 	env-train test-train env-trl test-trl train-toy train-real check-gpu env-serve test-serve real-model env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
-	env-frameworks test-frameworks test-doors env-peers docs test-docs notebook
+	env-frameworks test-frameworks test-doors docs test-docs notebook
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -211,11 +211,6 @@ $(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/f
 bench: env  ## speed and memory, side by side with yardsticks
 	$(BIN)/python -m benchmarks
 
-env-peers:  ## .venv-peers: the checker that the benchmark of scoring compares with, where it installs
-	$(call environment,.venv-peers)
-	-.venv-peers/bin/python -m pip install --quiet --no-deps --target .venv-peers/bfcl-eval bfcl-eval
-	@touch .venv-peers/.done
-
 replies: env  ## the reader over every style of reply in every setting: make replies RELEASE=out/robustbench-tc
 	$(BIN)/python -m tests.replies $(or $(RELEASE),out/robustbench-tc)
 
@@ -238,7 +233,7 @@ gate-check: env  ## how often the gate and the headline's words are right: the t
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.gate
 
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
-	$(BIN)/python scripts/fuzz_parser.py
+	RBTC_NIGHTLY=1 RBTC_FUZZED=100000 $(BIN)/python -m pytest tests/eval/test_parse_properties.py -k in_50_ms
 
 # Mutants are written into the code, so each area has a worktree of HEAD; a session of one commit goes on where it stopped.
 # Below nine in ten noticed the area fails, and make goes on to the next with --keep-going, as `make nightly` does.
@@ -265,8 +260,9 @@ $(AREAS:%=mutants-%): .venv-mutation/.done
 nightly: env fuzz test-doors test-pythons  ## the long fuzz, the conformance suite of MCP, every declared Python, the environments' long tests, five kills over the real build, twenty of a live run and of a check, every planted edit, every agent on every row, marts asked in every way, new examples for every property, 200 mutants an area
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \
 	  tests/eval/live/test_live_table.py tests/audits/test_planted.py tests/eval/test_agents.py \
-	  tests/sql/test_sql_agrees.py tests/test_parallel.py tests/eval/leaderboard/test_check.py \
-	  tests/replies/test_wordings.py tests/test_folders.py
+	  tests/sql/test_sql_agrees.py tests/test_parallel.py tests/replies/test_wordings.py tests/test_folders.py \
+	  $(addprefix tests/eval/leaderboard/test_,check.py checker.py same_figures.py sweep.py) \
+	  tests/eval/test_statistics_check.py
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rl "from hypothesis" tests --include='test_*.py')
 	RBTC_NIGHTLY=1 $(MAKE) --keep-going test-trl test-scale test-live test-inspect test-lm-eval test-verifiers real-model
 	$(MAKE) --keep-going mutants

@@ -6,6 +6,7 @@ live judge is asked about the rest; in every pass there are canaries, and a judg
 the audit. What is reported beside all texts is a draw per type, as the paper has it.
 """
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +20,6 @@ from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 from robustbench_tc.seeding import rng
 
-from .agreement import quadratic_kappa, wilson_upper
 from .canaries import SEED, canary_check, canary_pairs, canary_tools, fooled
 from .invariants.base import REWRITES, codes_of
 from .judge import Item, Judge, Judgment, Unjudged, Verdict
@@ -48,6 +48,9 @@ WILSON_UPPER_AT_MOST = ((150, 0.025), (45, 0.08))
 bound: the other two rules decide."""
 
 CANARIES_PER_TYPE = 4
+
+Z95 = 1.959963984540054
+"""The 97.5 % point of the normal distribution."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -180,6 +183,26 @@ class _Asked:
 
 def _is_stored(judge: Judge) -> TypeGuard[Stored]:
     return isinstance(judge, Stored)
+
+
+def wilson_upper(bad: int, n: int) -> float:
+    """Upper end of the 95 % Wilson score interval of `bad` in `n` (n at least 1)."""
+    share, square = bad / n, Z95 * Z95
+    centre = share + square / (2 * n)
+    spread = Z95 * math.sqrt(share * (1 - share) / n + square / (4 * n * n))
+    return min(1.0, (centre + spread) / (1 + square / n))
+
+
+def quadratic_kappa(left: Sequence[int], right: Sequence[int]) -> float | None:
+    """Cohen's kappa with squared distances as weights; None where every score of both is the same one.
+
+    One minus the mean squared difference over the one that is expected of independent judges with the same
+    distributions of scores.
+    """
+    n = len(left)
+    observed = sum((a - b) ** 2 for a, b in zip(left, right, strict=True)) / n
+    expected = sum((a - b) ** 2 for a in left for b in right) / (n * n)
+    return None if expected == 0 else 1 - observed / expected
 
 
 def draw(population: Sequence[Pair], n: int | None, seed: int, code: str) -> list[Pair]:

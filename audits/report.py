@@ -10,7 +10,7 @@ import msgspec
 from robustbench_tc.eval.agents.blind import TypeFigures
 from robustbench_tc.io import marker
 
-from .hygiene.redact import redact
+from .hygiene.secrets import redact
 
 REPORT_VERSION = 1
 

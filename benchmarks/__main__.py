@@ -2,13 +2,12 @@
 
     python -m benchmarks                 # all of them
     python -m benchmarks build scoring   # some; the other results stay as they were
-    python -m benchmarks --list
 
-A benchmark that fails or lacks its input is recorded as such with its last line; the others still run.
-What scoring is compared with comes from `.venv-peers` (`make env-peers`).
+A benchmark that fails or lacks its input is recorded as such with its last line; the others still run. Each
+has one thread of linear algebra; the browser of the pages is that of `.venv-leaderboard`
+(`make env-leaderboard`).
 """
 
-import argparse
 import importlib.metadata
 import json
 import os
@@ -18,7 +17,9 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from robustbench_tc.io import templates
 
@@ -27,13 +28,8 @@ SHARED = Path(os.environ.get("RBTC_SHARED", HERE.parents[1] / "shared"))
 
 PLAN: dict[str, list[str]] = {
     "build": ["--sources", str(SHARED / "sources")],
-    "harness": [],
-    "scoring": [
-        "--vectors",
-        str(SHARED / "vectors"),
-        "--peer",
-        str(HERE.parent / ".venv-peers" / "bfcl-eval"),
-    ],
+    "harness": ["--sources", str(SHARED / "sources")],
+    "scoring": ["--vectors", str(SHARED / "vectors")],
     "statistics": [],
     "sql": [],
     "validation": [],
@@ -43,25 +39,21 @@ PLAN: dict[str, list[str]] = {
     "report": ["--sources", str(SHARED / "sources")],
     "doors": [],
 }
-"""Module → arguments. One that is not in this checkout is left out of the run and said so."""
+"""Module → arguments."""
+
+IN_A_BROWSER = ("board", "report")
+
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""numpy reads these when it is imported."""
 
 PACKAGES = ("datasets", "pyarrow", "duckdb", "openai", "msgspec", "great-expectations", "huggingface-hub")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PLAN))
-    parser.add_argument("--list", action="store_true", help="print the names and end")
-    options = parser.parse_args()
-    if options.list:
-        sys.stdout.write("\n".join(PLAN) + "\n")
-        return
-    if unknown := set(options.names) - set(PLAN):
-        parser.error(f"unknown benchmark {', '.join(sorted(unknown))}: choose from {', '.join(PLAN)}")
+def main(names: Annotated[list[str] | None, typer.Argument(help=", ".join(PLAN))] = None) -> None:
+    """Measure, and write results.json and results.md."""
     results_file = HERE / "results.json"
-    kept = json.loads(results_file.read_text()) if results_file.exists() else {"results": {}}
-    results: dict[str, Any] = kept["results"]
-    for name in options.names or PLAN:
+    results: dict[str, Any] = json.loads(results_file.read_text())["results"]
+    for name in names or PLAN:
         sys.stderr.write(f"{name} …\n")
         # Each with its own day and machine: the others may be older.
         results[name] = {
@@ -77,18 +69,13 @@ def main() -> None:
 
 def run(name: str, arguments: list[str]) -> dict[str, Any]:
     """One benchmark's figures, or why there are none."""
-    if not (HERE / f"{name}.py").exists():
-        return {"not_run": "no such benchmark in this checkout"}
     start = time.perf_counter()
-    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent)
+    python = str(HERE.parent / ".venv-leaderboard/bin/python") if name in IN_A_BROWSER else sys.executable
+    command, env = [python, "-m", f"benchmarks.{name}", *arguments], os.environ | ONE_THREAD
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent, env=env)
     if done.returncode:
         return {"not_run": (done.stderr.strip().splitlines() or ["failed without a word"])[-1][:300]}
-    text = done.stdout.strip()
-    try:
-        figures: dict[str, Any] = json.loads(text[text.index("{") :])
-    except ValueError:
-        figures = json.loads(text.splitlines()[-1])
+    figures: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
     return {**figures, "whole_run_s": round(time.perf_counter() - start, 1)}
 
 
@@ -106,16 +93,9 @@ def machine() -> dict[str, Any]:
 
 def page(found: dict[str, Any]) -> str:
     """The figures as Markdown."""
-    return (
-        templates.environment("benchmarks")
-        .get_template("results.md.j2")
-        .render(
-            found=found,
-            drawn=[path.stem for path in HERE.glob("*.svg")],
-            flat=_flat,
-            shown=_shown,
-        )
-    )
+    template = templates.environment("benchmarks").get_template("results.md.j2")
+    drawn = [path.stem for path in HERE.glob("*.svg")]
+    return template.render(found=found, drawn=drawn, flat=_flat, shown=_shown)
 
 
 def _flat(value: Any, path: str = "") -> list[tuple[str, Any]]:
@@ -133,4 +113,4 @@ def _shown(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -1,17 +1,14 @@
 """The site of 10,000 runs: how long a build takes, how large the first page is, when it is seen.
 
-    python -m benchmarks.board [--runs 10000]
+    .venv-leaderboard/bin/python -m benchmarks.board [--runs 10000]
 
 The runs are made by rule, every second one vouched for. The first screen is that of Chromium over loopback
 with an empty cache: the median of five. Bars: build 60 s, first page 150 kB compressed, first screen 1 s.
 """
 
-import argparse
 import functools
 import gzip
-import importlib.util
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -20,6 +17,8 @@ import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import typer
+from tests.browsing import chromium
 from tests.eval.leaderboard.made import entries_of
 
 from robustbench_tc.eval.leaderboard import site
@@ -38,14 +37,10 @@ class Quiet(SimpleHTTPRequestHandler):
 
 def first_screens(folder: Path, times: int = 5) -> list[float]:
     """Milliseconds until the board is painted, each with an empty cache."""
-    from playwright.sync_api import sync_playwright
-
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     found = []
-    with sync_playwright() as tool:
-        path = os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium")
-        browser = tool.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with chromium() as browser:
         for _ in range(times):
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             page.goto(f"http://127.0.0.1:{server.server_port}/", wait_until="load")
@@ -53,20 +48,12 @@ def first_screens(folder: Path, times: int = 5) -> list[float]:
             paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
             found.append(float(page.evaluate(paint)))
             page.close()
-        browser.close()
     server.shutdown()
     return found
 
 
-def main() -> None:
-    if importlib.util.find_spec("playwright") is None:
-        other = Path(__file__).resolve().parents[1] / ".venv-leaderboard" / "bin" / "python"
-        if not other.is_file():
-            sys.exit("playwright is not installed and there is no .venv-leaderboard: make env-leaderboard")
-        os.execv(other, [str(other), "-m", "benchmarks.board", *sys.argv[1:]])
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--runs", type=int, default=10_000)
-    runs = parser.parse_args().runs
+def main(runs: int = 10_000) -> None:
+    """Print the figures."""
     entries = entries_of(runs, samples=SAMPLES)
     status = Status(dataset="robustbench-tc@1.0.0", tiers={one.run: VOUCHED for one in entries[::2]})
     with tempfile.TemporaryDirectory() as folder:
@@ -91,4 +78,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -7,9 +7,7 @@ The yardstick is `Dataset.map` of the installed `datasets` doing the edit of sam
 add a tool, encode it) on the same rows and writing the same Parquet, in the same run.
 """
 
-import argparse
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import typer
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.plain import published
@@ -32,10 +31,8 @@ from robustbench_tc.schema import Sample, arrow_schema
 RUNS = 3
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sources", type=Path, default=os.environ.get("RBTC_SOURCES", "../shared/sources"))
-    sources = Path(parser.parse_args().sources)
+def main(sources: Path = Path("../shared/sources")) -> None:
+    """Print the figures."""
     datasets.disable_progress_bars()
     datasets.disable_caching()
     with tempfile.TemporaryDirectory() as folder:
@@ -140,4 +137,4 @@ def _add_a_tool(row: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -8,7 +8,6 @@ and the other in turn. `relay`: no plan. `clean`: a plan that changes nothing, j
 distractor comes in. Requests whole and streamed, one at a time and 16 at once.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -19,11 +18,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import aiohttp
+import typer
 from aiohttp import web
 
+HERE = "benchmarks.doors"
 TOOLS = [
     {
         "type": "function",
@@ -114,8 +115,8 @@ class Bare:
             return reply
 
 
-def serve(handler: Any) -> None:
-    """Serves for ever on a free port, which is printed."""
+def serve_forever(handler: Any) -> None:
+    """Serves on a free port, whose address is printed."""
 
     async def run() -> None:
         app = web.Application(client_max_size=2**26)
@@ -140,7 +141,7 @@ def door(address: str, plan: str, journal: str) -> None:
 @contextlib.contextmanager
 def process(*words: str) -> Iterator[str]:
     """One role in a process of its own; its address."""
-    command = [sys.executable, "-m", "benchmarks.doors", *words]
+    command = [sys.executable, "-m", *words]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert running.stdout is not None
@@ -174,15 +175,15 @@ async def timed(url: str, count: int, stream: bool, at_once: int) -> float:
 def measured(count: int, rounds: int) -> dict[str, Any]:
     """The median ratio over rounds in which bare relay and door take turns."""
     found: dict[str, Any] = {"requests": count, "rounds": rounds}
-    with tempfile.TemporaryDirectory() as folder, process("upstream") as server:
+    with tempfile.TemporaryDirectory() as folder, process(HERE, "upstream") as server:
         plans = {"relay": "version: 1\n", "clean": "version: 1\ntypes: [clean]\n",
                  "perturbed": "version: 1\ntypes: [CD_NT]\n"}  # fmt: skip
-        with process("bare", server) as bare:
+        with process(HERE, "bare", server) as bare:
             for name, text in plans.items():
                 path = Path(folder, f"{name}.yaml")
                 path.write_text(text)
                 journal = "" if name == "relay" else str(path.with_suffix(".jsonl"))
-                with process("door", server, str(path), journal) as ours:
+                with process(HERE, "door", server, str(path), journal) as ours:
                     for stream in (False, True):
                         for at_once in (1, 16):
                             ratios, seconds = [], []
@@ -199,22 +200,20 @@ def measured(count: int, rounds: int) -> dict[str, Any]:
     return found
 
 
-def main() -> None:
-    """Prints the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("role", nargs="*")
-    parser.add_argument("--requests", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
-    if not given.role:
-        print(json.dumps(measured(given.requests, given.rounds)))
-    elif given.role[0] == "upstream":
-        serve(upstream)
-    elif given.role[0] == "bare":
-        serve(Bare(given.role[1]))
-    else:
-        door(*given.role[1:])
+def main(
+    role: Annotated[list[str] | None, typer.Argument()] = None, requests: int = 300, rounds: int = 5
+) -> None:
+    """Print the figures; ROLE: be one of the processes."""
+    match role:
+        case ["upstream"]:
+            serve_forever(upstream)
+        case ["bare", address]:
+            serve_forever(Bare(address))
+        case ["door", address, plan, journal]:
+            door(address, plan, journal)
+        case _:
+            print(json.dumps(measured(requests, rounds)))
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

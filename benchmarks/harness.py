@@ -1,91 +1,56 @@
 """Requests per second of the harness against a loopback server whose every answer takes 20 ms.
 
-    .venv/bin/python -m benchmarks.harness [RELEASE] [--requests 2000]
+    .venv/bin/python -m benchmarks.harness [--sources ../shared/sources] [--requests 2000]
 
 Measured in turns, best of the rounds: a bare loop over the `openai` client on its aiohttp transport that
-keeps nothing, and a session of the harness (prompts, journal with fsync, predictions). Without RELEASE the
-paper profile is built where the upstream files are at hand, else the bundled.
+keeps nothing, and a session of the harness (prompts, journal with fsync, predictions), over rows of the paper
+profile.
 """
 
-import argparse
 import asyncio
-import contextlib
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import typer
+from aiohttp import web
 
+from robustbench_tc.api.building import build_release
+from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs, prompts, record, session, wire
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.who import Effort, endpoint
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Sample
 
+from .doors import process, serve_forever
+
 DELAY_S = 0.02
 TEXT = "[no_such_function(value=1)]"
 DECODING = {"temperature": 0.0, "max_tokens": 64}
+BODY = msgspec.json.encode(
+    {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "tiny",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 500, "completion_tokens": 8, "total_tokens": 508},
+    }
+)
 
 
-# --- the server, a process of its own -------------------------------------------------------------------
-
-
-def serve() -> None:
-    """Prints its port, answers until its standard input closes."""
-    from aiohttp import web
-
-    body = msgspec.json.encode(
-        {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "tiny",
-            "choices": [
-                {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
-            ],
-            "usage": {"prompt_tokens": 500, "completion_tokens": 8, "total_tokens": 508},
-        }
-    )
-
-    async def chat(request: web.Request) -> web.Response:
-        await request.read()
-        await asyncio.sleep(DELAY_S)
-        return web.Response(body=body, content_type="application/json")
-
-    async def models(request: web.Request) -> web.Response:
+async def upstream(request: web.Request) -> web.Response:
+    """What the server says."""
+    await request.read()
+    if request.method == "GET":
         return web.json_response({"object": "list", "data": [{"id": "tiny", "object": "model"}]})
-
-    async def main() -> None:
-        app = web.Application(client_max_size=2**26)
-        app.router.add_post("/v1/chat/completions", chat)
-        app.router.add_get("/v1/models", models)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        print(runner.addresses[0][1], flush=True)  # noqa: T201
-        await asyncio.to_thread(sys.stdin.read)
-
-    asyncio.run(main())
-
-
-@contextlib.contextmanager
-def serving() -> Iterator[str]:
-    command = [sys.executable, __file__, "--serve"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None and server.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        finally:
-            server.stdin.close()
-
-
-# --- the two sides --------------------------------------------------------------------------------------
+    await asyncio.sleep(DELAY_S)
+    return web.Response(body=BODY, content_type="application/json")
 
 
 async def bare(url: str, rows: Sequence[Sample], concurrency: int) -> float:
@@ -131,7 +96,7 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
 def side_by_side(rows: Sequence[Sample], rounds: int) -> dict[str, Any]:
     """Best requests per second of each, at two concurrencies."""
     found: dict[str, Any] = {}
-    with serving() as url:
+    with process("benchmarks.harness", "--serve") as url:
         for concurrency in (32, 128):
             asyncio.run(bare(url, rows[:200], concurrency))  # connections, imports, caches
             times: dict[str, list[float]] = {"bare": [], "harness": []}
@@ -143,17 +108,6 @@ def side_by_side(rows: Sequence[Sample], rounds: int) -> dict[str, Any]:
     return found
 
 
-def build(folder: Path) -> Path:
-    """A release to ask: its texts and registries are of real size."""
-    from robustbench_tc.api.building import build_release
-    from robustbench_tc.builders.build import BuildSpec
-
-    shared = Path(os.environ.get("RBTC_SHARED", "../shared")) / "sources"
-    spec = BuildSpec(profile="paper", sources=shared) if shared.is_dir() else BuildSpec(profile="bundled")
-    build_release(spec, folder)
-    return folder
-
-
 def many(rows: Sequence[Sample], count: int) -> list[Sample]:
     """So many static rows, in turns, with ids of their own."""
     static = [row for row in rows if row.injected_error is None]
@@ -163,22 +117,19 @@ def many(rows: Sequence[Sample], count: int) -> list[Sample]:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("release", nargs="?", type=Path)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    if arguments.serve:
-        serve()
-        return
+def main(
+    sources: Path = Path("../shared/sources"), requests: int = 2000, rounds: int = 3, serve: bool = False
+) -> None:
+    """Print the figures; serve: be the server."""
+    if serve:
+        serve_forever(upstream)
     with tempfile.TemporaryDirectory() as folder:
-        release = arguments.release or build(Path(folder) / "robustbench-tc")
-        rows = many(inputs.load_samples(str(release)).rows, arguments.requests)
-        found = {"requests": len(rows), "delay_s": DELAY_S, **side_by_side(rows, arguments.rounds)}
+        release = Path(folder) / "robustbench-tc"
+        build_release(BuildSpec(profile="paper", sources=sources), release)
+        rows = many(inputs.load_samples(str(release)).rows, requests)
+        found = {"requests": len(rows), "delay_s": DELAY_S, **side_by_side(rows, rounds)}
     print(json.dumps(found))  # noqa: T201
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

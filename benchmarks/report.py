@@ -6,25 +6,22 @@ The runs are written down by rule (right, wrong, long thoughts, none): no model 
 the page itself (performance.now around a filter and the layout of its list), the median and the slowest.
 """
 
-import argparse
-import importlib.util
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import typer
+from tests.browsing import chromium
+from tests.eval import answered
+
 from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import verdicts
-
-ROOT = Path(__file__).parents[1]
-
-CHROMIUM = os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium")
 
 FILTERS = {
     "type": "CD_AB",
@@ -44,9 +41,6 @@ TIMED = """([name, value]) => {
 
 
 def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
-    from playwright.sync_api import sync_playwright
-    from tests.eval import answered
-
     if sources is not None and sources.is_dir():
         os.environ["RBTC_SOURCES"] = str(sources)
         spec = BuildSpec(profile="paper")
@@ -62,8 +56,7 @@ def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
     api.report(runs, folder / "page", allow_missing=True)
     made = time.perf_counter() - start
     page_file = folder / "page" / "report.html"
-    with sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with chromium() as browser:
         page = browser.new_page()
         start = time.perf_counter()
         page.goto(page_file.as_uri())
@@ -76,7 +69,6 @@ def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
             for _ in range(times):
                 taken += [page.evaluate(TIMED, [name, value]), page.evaluate(TIMED, [name, ""])]
             found[name] = {"median": round(statistics.median(taken), 1), "slowest": round(max(taken), 1)}
-        browser.close()
     return {
         "profile": spec.profile,
         "rows": rows,
@@ -88,22 +80,12 @@ def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    if importlib.util.find_spec("playwright") is None:
-        other = ROOT / ".venv-leaderboard" / "bin" / "python"
-        if not other.is_file() or Path(sys.prefix) == other.parents[1]:
-            sys.exit("playwright is not installed and there is no .venv-leaderboard: make env-leaderboard")
-        os.execv(other, [str(other), "-m", "benchmarks.report", *sys.argv[1:]])
-    if not Path(CHROMIUM).is_file():
-        sys.exit(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)")
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--sources", type=Path)
-    parser.add_argument("--times", type=int, default=9)
-    arguments = parser.parse_args()
+def main(sources: Path | None = None, times: int = 9) -> None:
+    """Print the figures."""
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(arguments.sources, arguments.times, Path(folder))
+        found = measured(sources, times, Path(folder))
     print(json.dumps(found))  # noqa: T201
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -9,7 +9,6 @@ ours keeps decoded golds (a group asks for each n times), so the first pass, in 
 printed too.
 """
 
-import argparse
 import contextlib
 import importlib.util
 import io
@@ -18,6 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from robustbench_tc.eval.score import reward
 
@@ -55,26 +56,23 @@ def verl_copy() -> Callable[[dict[str, Any]], object] | None:
     return call
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("vectors", type=Path)
-    parser.add_argument("--rounds", type=int, default=20)
-    arguments = parser.parse_args()
-    rows = [json.loads(line) for line in arguments.vectors.read_bytes().splitlines()]
+def main(vectors: Path, rounds: int = 20) -> None:
+    """Print the figures."""
+    rows = [json.loads(line) for line in vectors.read_bytes().splitlines()]
     rows = [row | {"variant": reward.variant_from_env(row["env"])} for row in rows]
     plain = [row for row in rows if set(row["env"]) == {"EXPERIMENT_NAME"} and not row["upstream_exception"]]
     result: dict[str, float] = {
         "rows": len(rows),
         "first_pass_per_s": round(rate(ours, rows, 1)),
-        "per_s": round(rate(ours, rows, arguments.rounds)),
+        "per_s": round(rate(ours, rows, rounds)),
         "plain_rows": len(plain),
-        "plain_per_s": round(rate(ours, plain, arguments.rounds)),
+        "plain_per_s": round(rate(ours, plain, rounds)),
     }
     if copy := verl_copy():
         with contextlib.redirect_stdout(io.StringIO()):
-            result["plain_per_s_verl_copy"] = round(rate(copy, plain, arguments.rounds))
+            result["plain_per_s_verl_copy"] = round(rate(copy, plain, rounds))
     print(json.dumps(result))  # noqa: T201
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

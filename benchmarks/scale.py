@@ -2,7 +2,7 @@
 
     python -m benchmarks.scale --sources ../shared/sources             # about ten minutes on two idle cores
     python -m benchmarks.scale --sources ../shared/sources --quick     # a tenth of the size
-    python -m benchmarks.scale --only growth
+    python -m benchmarks.scale growth
 
 Every figure is of a command in a process of its own: wall seconds, processor seconds of the whole process
 tree, and the peak of the tree's memory with shared pages counted once (the kernel's Pss, sampled). The
@@ -10,21 +10,20 @@ sources of the growth are the paper's samples, copied under new ids; answers are
 `scale.svg` beside this file shows the growth.
 """
 
-import argparse
 import json
 import math
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import typer
 
 from robustbench_tc.eval.report import figures
 from robustbench_tc.eval.report.figures import Axis, Dot
@@ -36,27 +35,19 @@ COPIES = 4
 """Differently perturbed versions of a training row."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--sources", type=Path, default=os.environ.get("RBTC_SOURCES", "../shared/sources"))
-    parser.add_argument("--quick", action="store_true", help="a tenth of the size")
-    parser.add_argument("--only", help="training, scoring, growth; comma-separated")
-    options = parser.parse_args()
-    parts: dict[str, Callable[[Path, Path, bool], dict[str, Any]]] = {
-        "training": training,
-        "scoring": scoring,
-        "growth": growth,
-    }
-    wanted = options.only.split(",") if options.only else list(parts)
-    if unknown := set(wanted) - set(parts):
-        parser.error(f"unknown part {', '.join(sorted(unknown))}: choose from {', '.join(parts)}")
-    found: dict[str, Any] = {"quick": options.quick}
+def main(
+    parts: Annotated[list[str] | None, typer.Argument()] = None,
+    sources: Path = Path("../shared/sources"),
+    quick: bool = False,
+) -> None:
+    """Print the figures of some parts (training, scoring, growth) or all; quick: at a tenth of the size."""
+    found: dict[str, Any] = {"quick": quick}
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
-        for name in wanted:
-            (Path(folder) / name).mkdir()
-            found[name] = parts[name](Path(options.sources), Path(folder) / name, options.quick)
+        for part in (training, scoring, growth):
+            if not parts or part.__name__ in parts:
+                scratch = Path(folder) / part.__name__
+                scratch.mkdir()
+                found[part.__name__] = part(sources, scratch, quick)
     json.dump(found, sys.stdout, indent=1)
     sys.stdout.write("\n")
 
@@ -112,11 +103,8 @@ def scoring(sources: Path, folder: Path, quick: bool) -> dict[str, Any]:
     for name, processes in (("one_process", 1), ("two_processes", 2)):
         figures = command("score", run, "--num-proc", processes)
         del figures["said"]
-        found[name] = {
-            "predictions": count,
-            "predictions_per_second": round(count / figures["seconds"]),
-            **figures,
-        }
+        rate = round(count / figures["seconds"])
+        found[name] = {"predictions": count, "predictions_per_second": rate, **figures}
     tenth = folder / "tenth"
     answer(release, tenth, 3 if quick else 25)
     peak = command("score", tenth)["peak_mib"]
@@ -289,4 +277,4 @@ def _pss(pid: int) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

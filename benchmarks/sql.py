@@ -1,13 +1,12 @@
 """Table 2 over ten million prediction rows in Parquet, in a process of its own: seconds and peak memory.
 
-    .venv/bin/python -m benchmarks.sql [--rows 10000000] [--keep DIR]
+    .venv/bin/python -m benchmarks.sql [--rows 10000000]
 
 The rows are synthetic: ten runs, every row asked many times, in the columns of a scored run. Printed as JSON:
 a bare group-by over the same files as yardstick, the mart alone, the check for doubled predictions that
 `rbtc sql` makes before it, and both together as a user meets them.
 """
 
-import argparse
 import json
 import resource
 import subprocess
@@ -15,11 +14,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
+import typer
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.sql.query import Inputs, connect, query
+from robustbench_tc.sql.query import FOLDER, Inputs, connect, query
 
 RUNS = 10
 SAMPLES = 170  # × 23 conditions = 3,910 rows of a run, about a full build
@@ -88,7 +89,7 @@ def measure(what: str, runs: list[str]) -> dict[str, float]:
     elif what == "mart":
         with connect(Inputs(runs=runs), check=False) as connection:
             started = time.perf_counter()
-            connection.execute(sql_text()).fetchall()
+            connection.execute((FOLDER / "table2.sql").read_text("utf-8")).fetchall()
     else:
         query("table2", Inputs(runs=runs))
     seconds = time.perf_counter() - started
@@ -96,30 +97,21 @@ def measure(what: str, runs: list[str]) -> dict[str, float]:
     return {"seconds": round(seconds, 3), "peak_mib": round(peak)}
 
 
-def sql_text() -> str:
-    from robustbench_tc.sql.query import FOLDER
-
-    return FOLDER.joinpath("table2.sql").read_text(encoding="utf-8")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--keep", type=Path, help="folder of the synthetic runs, made if absent")
-    parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        what, *runs = arguments.measure
-        sys.stdout.write(json.dumps(measure(what, runs)) + "\n")
+def main(measured: Annotated[list[str] | None, typer.Argument()] = None, rows: int = 10_000_000) -> None:
+    """Print the figures; MEASURED: one measurement and its runs, in this process."""
+    if measured:
+        what, *its = measured
+        sys.stdout.write(json.dumps(measure(what, its)) + "\n")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        folder = arguments.keep or Path(scratch)
-        runs = sorted(folder.glob("run*")) or make(folder, arguments.rows)
+        runs = make(Path(scratch), rows)
         with duckdb.connect() as connection:
-            rows = connection.execute(f"select count(*) from '{folder}/run*/scores.parquet'").fetchone()
-        found: dict[str, object] = {"rows": rows[0] if rows else 0}
+            ((count,),) = connection.execute(
+                f"select count(*) from '{scratch}/run*/scores.parquet'"
+            ).fetchall()
+        found: dict[str, object] = {"rows": count}
         for what in ("bare", "mart", "with_check"):
-            command = [sys.executable, "-m", "benchmarks.sql", "--measure", what, *map(str, runs)]
+            command = [sys.executable, "-m", "benchmarks.sql", what, *map(str, runs)]
             tries = [
                 json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
                 for _ in range(3)
@@ -129,4 +121,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

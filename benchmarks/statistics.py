@@ -1,6 +1,6 @@
 """Seconds of the report's statistics, on one core, next to `scipy.stats.bootstrap` on the same cells.
 
-    .venv/bin/python -m benchmarks.statistics [--scipy-cells 21]
+    OPENBLAS_NUM_THREADS=1 .venv/bin/python -m benchmarks.statistics [--scipy-cells 21]
 
 Printed as JSON. unpaired: every interval of the paper's 21 models × 23 conditions and Table 2, from counts.
 clustered: 21 synthetic runs over the rows of a full build: intervals, Δ, retention, flips with Holm.
@@ -9,15 +9,13 @@ scipy: percentile bootstraps at B = 10,000 of the accuracies alone, on some cell
 Seconds of the processor stand beside the wall's: on a busy machine only they say what the work costs.
 """
 
-import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
+import typer
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
@@ -83,7 +81,7 @@ def marks(runs: list[Outcomes]) -> None:
         holm({code: pair.p for code, pair in pairs.items()})
 
 
-def scipy_cells(count: int) -> float:
+def seconds_of_scipy(count: int) -> float:
     """Seconds per cell of scipy's percentile bootstrap."""
     from scipy.stats import bootstrap
 
@@ -95,7 +93,8 @@ def scipy_cells(count: int) -> float:
     return (time.perf_counter() - started) / len(cells)
 
 
-def measure(scipy_cells_wanted: int) -> dict[str, object]:
+def main(scipy_cells: int = 21) -> None:
+    """Print the figures."""
     runs = [synthetic(seed) for seed in range(MODELS)]
     found: dict[str, object] = {"models": MODELS, "cells": len(paper.cells())}
     works: list[tuple[str, Callable[[], None]]] = [
@@ -117,29 +116,10 @@ def measure(scipy_cells_wanted: int) -> dict[str, object]:
         intervals.accuracy(cell.correct, cell.n)
     ours = time.perf_counter() - started
     found["accuracies_only_s"] = round(ours, 3)
-    try:
-        every = scipy_cells(scipy_cells_wanted) * len(paper.cells())
-    except ImportError:
-        found["scipy"] = "not installed"
-    else:
-        found |= {"scipy_accuracies_s": round(every, 2), "times_faster_than_scipy": round(every / ours)}
-    return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scipy-cells", type=int, default=21)
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        sys.stdout.write(json.dumps(measure(arguments.scipy_cells), indent=1) + "\n")
-        return
-    # numpy reads these when it is imported, so the measuring is done in a process of its own.
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    command = [sys.executable, "-m", "benchmarks.statistics", "--measure"]
-    command += ["--scipy-cells", str(arguments.scipy_cells)]
-    subprocess.run(command, env=os.environ | dict.fromkeys(names, "1"), check=True)
+    every = seconds_of_scipy(scipy_cells) * len(paper.cells())
+    found |= {"scipy_accuracies_s": round(every, 2), "times_faster_than_scipy": round(every / ours)}
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

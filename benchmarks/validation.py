@@ -8,7 +8,6 @@ own checks run too, as in `rbtc audit`; the judge does not. Writing the build is
 sum of the peaks of all processes, pages that they share counted in each; CPU seconds are those of all.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -16,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import typer
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.perturb import Text, TextRequest
@@ -32,22 +32,17 @@ from robustbench_tc.schema import Sample, Tool, arrow_schema, dumps
 
 BYTES = 3_000
 
-ROWS = 100_000
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=ROWS, help="perturbed rows, at least")
-    parser.add_argument("--validate", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.validate is not None:
-        json.dump(validate(options.validate), sys.stdout)
+def main(folder: Path | None = None, rows: int = 100_000) -> None:
+    """Print the figures of at least so many perturbed rows; FOLDER: of one pass over it, in this process."""
+    if folder is not None:
+        json.dump(validate(folder), sys.stdout)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "robustbench-tc"
-        about = write(folder, options.rows)
+        about = write(folder, rows)
         start = time.perf_counter()
-        command = [sys.executable, "-m", "benchmarks.validation", "--validate", str(folder)]
+        command = [sys.executable, "-m", "benchmarks.validation", "--folder", str(folder)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         whole = time.perf_counter() - start
     found = json.loads(done.stdout) | {"whole_process_s": round(whole, 1)}
@@ -95,7 +90,10 @@ def peak_kib() -> int:
 def write(folder: Path, wanted: int) -> dict[str, Any]:
     """A build with at least `wanted` perturbed rows."""
     starters = read_pool(BUNDLED, "bundled").samples
-    per_round = len(list(perturbed(starters)))
+    plan = Plan(samples=starters, seed=0, texts=texts(starters))
+    context = plan.context()
+    every = (row for code in taxonomy.codes() for row in plan.rows(code, context))
+    per_round = sum(isinstance(row, Sample) for row in every)
     samples = tuple(larger(sample, n) for n in range(-(-wanted // per_round)) for sample in starters)
     counts: dict[str, dict[str, int]] = {}
     skipped: list[dict[str, str]] = []
@@ -103,17 +101,12 @@ def write(folder: Path, wanted: int) -> dict[str, Any]:
     plan = Plan(samples=samples, seed=0, texts=texts(samples))
     context = plan.context()
     for code in (taxonomy.CLEAN, *taxonomy.codes()):
-        rows: list[Sample] = []
-        for row in plan.rows(code, context):
-            if isinstance(row, Skip):
-                skipped.append(msgspec.to_builtins(row))
-            else:
-                rows.append(row)
+        made = [*plan.rows(code, context)]
+        skipped += [msgspec.to_builtins(one) for one in made if isinstance(one, Skip)]
+        rows = [one for one in made if isinstance(one, Sample)]
         sizes = [len(dumps(row)) for row in rows]
         size, smallest = size + sum(sizes), min([*sizes, smallest or sizes[0]])
-        for row in rows:
-            counts.setdefault(code, {}).setdefault(row.source, 0)
-            counts[code][row.source] += 1
+        counts[code] = Counter(row.source for row in rows)
         tables = (
             schema.arrow_table(map(published, batch), schema.PublishedSample)
             for batch in parquet.batches(rows)
@@ -128,13 +121,6 @@ def write(folder: Path, wanted: int) -> dict[str, Any]:
         "bytes_per_row": round(size / total),
         "smallest_row_bytes": smallest,
     }
-
-
-def perturbed(samples: tuple[Sample, ...]) -> Iterator[Sample]:
-    plan = Plan(samples=samples, seed=0, texts=texts(samples))
-    context = plan.context()
-    for code in taxonomy.codes():
-        yield from (row for row in plan.rows(code, context) if isinstance(row, Sample))
 
 
 def larger(sample: Sample, number: int) -> Sample:
@@ -170,4 +156,4 @@ def written(request: TextRequest) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -113,9 +113,8 @@ def prepare(
     """
     root = BUNDLED if spec.profile == "bundled" else spec.sources
     if pool is None:
-        if spec.profile == OWN_CASES:
-            raise ValueError("cases of one's own are read by `own.cases_file`: pass their pool")
-        root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
+        assert spec.profile != OWN_CASES, "cases of one's own have been read: pass their pool"
+        root = resolve_root(root)
         progress(f"reading sources, profile {spec.profile}")
         pool = read_pool(root, spec.profile, checked=True)
         if not pool.samples:

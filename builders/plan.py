@@ -167,9 +167,9 @@ def _put(root: Path, samples: Iterable[Sample], *, pinned: bool) -> Iterator[Sam
     for category in bfcl.NO_CALL_CATEGORIES:
         live = category.startswith("live_")
         half = [sample for sample in free if sample.category.startswith("live_") == live]
-        records = [one for one in bfcl.no_call_records(root, category) if isinstance(one, Sample)]
         if pinned:
             must_be_pinned(root, bfcl.no_call_file(category))
+        records = [one for one in bfcl.no_call_records(root, category) if isinstance(one, Sample)]
         if len(records) > len(half):
             raise UserError(f"{category}: {len(records)} records for {len(half)} clean samples of BFCL")
         for record, sample in zip(records, half, strict=False):

@@ -137,7 +137,6 @@ def rebuild_training(
         seed=settings.seed,
         ratio=ratio,
         alpha=alpha,
-        copies=settings.copies,
         counterbalance=settings.counterbalance is True,
         retry_probability=settings.retry_probability,
         retry_position=settings.retry_position,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.prompts.history import earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls
 from robustbench_tc.llm import call_id
 from robustbench_tc.llm.wire_names import MAX_NAME, safe_name
 from robustbench_tc.schema import Call, Json, Sample, Tool, dumps

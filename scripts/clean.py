@@ -38,11 +38,9 @@ ENVIRONMENTS = (
     "-langgraph",
     "-openai-agents",
     "-pydantic-ai",
-    "-peers",
 )
 STAMPS = {".core", ".dev", ".done"}
 OF_AN_ENVIRONMENT = {"bin", "etc", "include", "lib", "lib64", "man", "share", "pyvenv.cfg", ".gitignore"}
-OF_THE_PEERS = {"bfcl-eval"}
 
 CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".node-doors")
 TAG = "CACHEDIR.TAG"
@@ -96,7 +94,7 @@ def environments() -> Iterator[str]:
         if not folder.is_dir() and not folder.is_symlink():
             continue
         names = set() if folder.is_symlink() else {path.name for path in folder.iterdir()}
-        other = names - OF_AN_ENVIRONMENT - STAMPS - (OF_THE_PEERS if ending == "-peers" else set())
+        other = names - OF_AN_ENVIRONMENT - STAMPS
         if not names & STAMPS or "pyvenv.cfg" not in names:
             yield f"{folder}: make did not make it"
         elif other:

@@ -13,7 +13,6 @@
 named, and then nothing is written.
 """
 
-import argparse
 import ast
 import inspect
 import re
@@ -24,7 +23,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
+import jinja2
 import msgspec
+import typer
 
 from robustbench_tc import live_types, taxonomy
 from robustbench_tc.audits.expectations.live import pinned
@@ -44,10 +45,33 @@ SHOWN = ROOT / "tests" / "builders" / "perturb"
 """Where the golden cases and the planted defects stand that the page shows."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
+PAGES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(ROOT / "scripts" / "facts"),
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+_VALUES = {
+    "JSON": "JSON",
+    "Python": "Python literals",
+    "schema": "the tool's schema says",
+    "text": "text",
+    "own": "the format says",
+}
+
+_ASKED = {
+    "perception": "to read what it is given: the request and the definitions, through noise and other words",
+    "interaction": "to act with the tools that are there: to find the one that is meant, to go on after "
+    "an error",
+    "reasoning": "to weigh tools that would all serve: by cost, by speed, by what is preferred",
+    "internalization": "to know when not to call, and what it cannot do",
+}
+
+
+def main(check: bool = False) -> None:
+    """Write what is out of date, or with --check fail where something is."""
     try:
         found = files()
     except ValueError as error:
@@ -73,10 +97,7 @@ def files() -> dict[Path, str]:
         data / "sources.json": _json({"sources": known}),
         heatmap: _heatmap(heatmap.read_text("utf-8"), kinds),
         marts: _marts(marts.read_text("utf-8"), kinds),
-        ROOT / "docs" / "types.md": "\n".join(_page(kinds)) + "\n",
-        ROOT / "docs" / "packs.md": "\n".join(_packs(kinds)) + "\n",
-        ROOT / "docs" / "levels.md": "\n".join(_by_level(kinds)) + "\n",
-        ROOT / "docs" / "formats.md": "\n".join(_formats()) + "\n",
+        **_pages(kinds),
         live_data: _between(live_data.read_text("utf-8"), "faults", _faults()),
         live_scores: _between(live_scores.read_text("utf-8"), "columns", _columns()),
     }
@@ -132,46 +153,6 @@ def _json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
 
 
-_VALUES = {
-    "JSON": "JSON",
-    "Python": "Python literals",
-    "schema": "the tool's schema says",
-    "text": "text",
-    "own": "the format says",
-}
-
-
-def _formats() -> Iterator[str]:
-    """docs/formats.md"""
-    yield from (
-        "# The formats of calls that are read",
-        "",
-        "Written by `make facts` from the table of the reader. The code of the format stands beside every"
-        " verdict (`variant`). What counts as a call, and what was measured, is in [calls.md](calls.md).",
-        "",
-        "| code | format | written by | marked | values are read as | a name alone is a call |",
-        "|---|---|---|---|---|---|",
-    )
-    for one in FORMATS.values():
-        shown = _VALUES[one.values] + (", XML entities decoded once" if one.entities else "")
-        marked, alone = ("yes" if is_so else "" for is_so in (one.marked, one.name_alone))
-        line = f"| {one.code} | {one.title} | {one.models} | {marked} | {shown} | {alone} |"
-        yield line.replace("<", "&lt;")
-    yield from (
-        "",
-        "Calls of function-calling mode have the code `fc`.",
-        "",
-        "## The order of each source",
-        "",
-        "A source's own formats are tried first; the first that finds calls decides. `A` stands for all"
-        " marked formats but ReAct labels, in the order in which they appear in the reply.",
-        "",
-        "| source | order |",
-        "|---|---|",
-    )
-    yield from (f"| {source} | {', '.join(order)} |" for source, order in ORDERS.items())
-
-
 _COLUMNS = re.compile(r"(as clean,\n).*?(?=\n    from )", re.DOTALL)
 
 
@@ -199,159 +180,37 @@ def _replaced(place: re.Pattern[str], text: str, lines: str, name: str) -> str:
     return found
 
 
-def _page(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
-    """docs/types.md"""
-    yield "# The perturbation types"
-    yield ""
-    yield "Written by `make facts` from what the types state about themselves (docs/extending.md)."
-    yield ""
-    yield "| type | paper's name | component | level | pack | channel | method | may change |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for kind in kinds:
-        changes = ", ".join(kind.may_change) or "nothing"
-        yield (
-            f"| [{kind.code}](#{kind.code.lower()}) {kind.label} | {kind.display_name} | {kind.component} "
-            f"| {kind.level} | {kind.pack} | {kind.channel} | {kind.method} | {changes} |"
-        )
-    yield from _levels()
+def _pages(kinds: tuple[taxonomy.PerturbationType, ...]) -> dict[Path, str]:
+    """The pages under docs/."""
     cases, defects = (
         msgspec.yaml.decode((SHOWN / name).read_bytes()) for name in ("golden.yaml", "defects.yaml")
     )
-    for kind in kinds:
-        yield from ("", f"## {kind.code}", "", kind.how_made, "")
-        rows = f"Rows: {kind.rows.paper} in profile paper, {kind.rows.bundled} in bundled"
-        paper = "" if kind.paper_rows is None else f"; the paper's own release has {kind.paper_rows}"
-        yield f"{rows}{paper}. Sources: {', '.join(kind.sources)}."
-        checks = [
+    caught = {
+        kind.code: [
             f"`rows.{one['check']}`"
             for one in defects
-            if any(fnmatchcase(kind.code, t) for t in one["types"])
+            if any(fnmatchcase(kind.code, pattern) for pattern in one["types"])
         ]
-        one = len(checks) == 1
-        yield f"{'A planted defect is' if one else 'Planted defects are'} caught by {' and '.join(checks)}."
-        if kind.prior_art:
-            yield f"Prior art: {kind.prior_art}."
-        if kind.solved_without_reading:
-            yield f"Solved without reading the request (docs/statistics.md). {kind.solved_without_reading}"
-        for case in cases.get(kind.code, ()):
-            yield from ("", f"On the sample `{case['clean']}`:", "", "```diff", case["reads"], "```")
-
-
-def _levels() -> Iterator[str]:
-    yield ""
-    yield (
-        "The levels are what of an agent a type tries: *perception* is reading what it is given, "
-        "*interaction* is acting with the tools that are there, *reasoning* is weighing them against each "
-        "other, *internalization* is knowing when not to call. No type of the core tries the last."
-    )
-
-
-def _packs(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
-    """docs/packs.md"""
-    yield from (
-        "# Packs: types beyond the core",
-        "",
-        "Written by `make facts` from what the types state about themselves (docs/extending.md).",
-        "",
-        "The 22 types of the paper are the pack `core`. The packs here test more. They are built only on "
-        "request, by pack, level, component or code, and never change the core scores: their numbers have "
-        "tables of their own in `rbtc summary --full`, the report and a model's page on the board, also by "
-        "level ([levels.md](levels.md)).",
-        "",
-        "```sh",
-        f"rbtc build --types {','.join(['core', *_names(kinds)[:1]])} --out robustbench-tc",
-        "```",
-        "",
-        "Row counts are those of the profiles paper (199 samples), bundled and full, where they are known "
-        "before a build (–: texts by a model decide). The build report lists every skipped sample with its "
-        "reason.",
-        "",
-        "```{toctree}",
-        ":maxdepth: 1",
-        ":glob:",
-        "packs/*",
-        "```",
-    )
-    for pack in _names(kinds):
-        yield from (
-            "",
-            f"## {pack}",
-            "",
-            "| type | level | what it asks | prior art | rows: paper | bundled | full |",
-            "|---|---|---|---|---:|---:|---:|",
-        )
-        for kind in kinds:
-            if kind.pack == pack:
-                rows = (kind.rows.paper, kind.rows.bundled, kind.rows.full)
-                counts = " | ".join("–" if one is None else str(one) for one in rows)
-                asks = kind.what_is_modified.replace("|", "\\|")
-                prior = kind.prior_art.replace("|", "\\|")
-                link = f"[{kind.code}](types.md#{kind.code.lower()})"
-                yield f"| {link} | {kind.level} | {asks} | {prior} | {counts} |"
-
-
-def _names(kinds: tuple[taxonomy.PerturbationType, ...]) -> list[str]:
-    """The packs beyond the core that have a type."""
-    return [pack for pack in get_args(taxonomy.Pack)[1:] if any(kind.pack == pack for kind in kinds)]
-
-
-_ASKED = {
-    "perception": "to read what it is given: the request and the definitions, through noise and other words",
-    "interaction": "to act with the tools that are there: to find the one that is meant, to go on after "
-    "an error",
-    "reasoning": "to weigh tools that would all serve: by cost, by speed, by what is preferred",
-    "internalization": "to know when not to call, and what it cannot do",
-}
-
-
-def _by_level(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
-    """docs/levels.md"""
-    yield from (
-        "# Levels: what a type asks of an agent",
-        "",
-        "Written by `make facts` from what the types state about themselves (docs/extending.md).",
-        "",
-        "A component says where a type acts, a level what it asks of an agent. Every type has one of each.",
-        "",
-        "| level | asks an agent | core | packs |",
-        "|---|---|---|---|",
-    )
-    for level, asked in _ASKED.items():
-        core = [kind.code for kind in kinds if kind.level == level and kind.pack == "core"]
-        packs = [
-            f"{pack}: {', '.join(codes)}"
-            for pack in _names(kinds)
-            if (codes := [kind.code for kind in kinds if (kind.level, kind.pack) == (level, pack)])
-        ]
-        yield f"| {level} | {asked} | {', '.join(core) or 'none'} | {'; '.join(packs) or 'none'} |"
-    yield from (
-        "",
-        "```sh",
-        "rbtc summary runs/qwen3-8b-fc --full",
-        "rbtc sql by_level --run runs/qwen3-8b-fc",
-        "```",
-        "",
-        "`rbtc summary --full` has a table by level; the report has the section "
-        "*By level*, a model's page on the board the same table, and the board ranks by a level on request. "
-        "A level has a line for the core's types, "
-        "one for each pack that the run holds, and where there are several one for `all`. A line of the "
-        "core needs every core type of the level; a line of a pack is over the types that the run was "
-        "asked. The intervals are those of the other tables ([statistics.md](statistics.md)), by samples. "
-        "Compare runs by the lines of the core: what `all` is made of depends on the packs that were "
-        "asked. No level is a headline number.",
-        "",
-        "## Where the levels are from",
-        "",
-        "The four names are the tiers of the open-world sandbox paper (*Can Agents Generalize to the Open "
-        "World?*, arXiv:2607.01084): perception, interaction, reasoning, internalization. Which type is "
-        "of which level is our reading, by the table above. Perception, interaction and reasoning have "
-        "types in the core. Internalization has no counterpart in the core: every core row has a call "
-        "that is right. Packs fill it in one sense only, knowing when not to call. What that paper also "
-        "moves, the domain (agents trained in one set of tools are asked in another), has no counterpart "
-        "here at any level: a run asks one model as it is, nothing is trained, and each request stays in "
-        "its own domain. Nor do the single-reply rows here hold its sandbox's episodes of many steps.",
-    )
+        for kind in kinds
+    }
+    packs = {pack: [kind for kind in kinds if kind.pack == pack] for pack in get_args(taxonomy.Pack)}
+    said = {
+        "kinds": kinds,
+        "cases": cases,
+        "caught": caught,
+        "packs": {pack: its for pack, its in packs.items() if its and pack != "core"},
+        "levels": _ASKED,
+        "of_level": {
+            level: {pack: [kind.code for kind in its if kind.level == level] for pack, its in packs.items()}
+            for level in _ASKED
+        },
+        "formats": FORMATS.values(),
+        "values": _VALUES,
+        "orders": ORDERS,
+    }
+    pages = ("types.md", "packs.md", "levels.md", "formats.md")
+    return {ROOT / "docs" / name: PAGES.get_template(f"{name}.j2").render(said) for name in pages}
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -42,10 +42,7 @@ class Mart(msgspec.Struct, frozen=True):
 @cache
 def marts() -> dict[str, Mart]:
     """The marts by name."""
-    import yaml
-
-    text = FOLDER.joinpath("marts.yml").read_text(encoding="utf-8")
-    return msgspec.convert(yaml.safe_load(text), dict[str, Mart])
+    return msgspec.yaml.decode(FOLDER.joinpath("marts.yml").read_bytes(), type=dict[str, Mart])
 
 
 EXAMPLES = (

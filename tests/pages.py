@@ -11,6 +11,8 @@ class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.ids: set[str] = set()
         self.links: list[str] = []
         self.loads: list[str] = []
         self.scripts: dict[str, list[str]] = {}
@@ -24,6 +26,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         said = {name: value or "" for name, value in attrs}
+        self.tags.add(tag)
+        self.ids.add(said.get("id", ""))
         if tag == "script":
             self.scripts.setdefault(said.get("type", ""), []).append("")
         if said.get("http-equiv") == "Content-Security-Policy":

@@ -38,7 +38,7 @@ def test_what_make_made_is_removed(tmp_path: Path, outputs: Path) -> None:
     shutil.copytree(outputs, tmp_path / "out")
     write(tmp_path / ".venv", {**VENV, ".core": "", ".dev": ""})
     write(tmp_path / ".venv-3.12", {**VENV, ".core": ""})
-    write(tmp_path / ".venv-peers", {**VENV, ".done": "", "bfcl-eval/x.py": ""})
+    write(tmp_path / ".venv-scale", {**VENV, ".done": ""})
     for name in (".pytest_cache", ".mypy_cache", ".ruff_cache"):
         write(tmp_path / name, TAGGED)
     write(tmp_path, {"dist/robustbench_tc-1.0.0.tar.gz": "", "README.md": "mine"})

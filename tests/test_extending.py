@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT
+from .conftest import ROOT, nightly
 
 ROOMS = "src builders audits eval sql dataset_cards train_recipes scripts docs".split()
 
@@ -142,40 +142,27 @@ def test_the_pages_golden_case_and_defects_are_those_of_its_type(copy: Path) -> 
     assert "+ gold tool: reserve(place: Where, seats: How many) Books a table." in page
 
 
-def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
+RELEASE = "releases/1.0.0/robustbench-tc"
+
+
+def tried(copy: Path, dataset: str, *before: str, after: tuple[str, ...] = ()) -> dict[str, str]:
+    """What commands say in the copy: those on the way to the dataset, a run of it, and those behind."""
     (copy / "trial.py").write_text((ROOT / "tests" / "extending_trial.py").read_text())
-    types = "observation,action,reward,transition,reversed_tools"
     commands = (
-        f"build --profile bundled --allow-missing --types {types} --out robustbench-tc",
-        "show robustbench-tc errands__stamps::reversed_tools",
-        "list types --json",
-        "audit robustbench-tc",
-        "release robustbench-tc --version 1.0.0 --out releases/1.0.0/robustbench-tc --trial",
-        "verify releases/1.0.0/robustbench-tc",
-        "eval releases/1.0.0/robustbench-tc --agent first-of-duplicates --out run",
+        *before,
+        f"eval {dataset} --agent first-of-duplicates --out run",
         "report run --out report",
         "sql heatmap --run run --json",
         "sql by_source --run run --json",
         "failures run --type reversed_tools",
-        "audit run",
-        "leaderboard init results releases/1.0.0/robustbench-tc",
-        "leaderboard submit run --to results --model acme/first --dry-run --json",
+        *after,
     )
     done = python(copy, "trial.py", *commands)
     assert done.returncode == 0, done.stderr
     found = {command.split()[0] + command.split()[1]: said for command, _, said in json.loads(done.stdout)}
     assert [(command, said[-800:]) for command, code, said in json.loads(done.stdout) if code] == []
-
-    (listed,) = (one for one in json.loads(found["listtypes"]) if one["code"] == "reversed_tools")
-    assert listed["pack"] == "registry" and listed["status"] == "extension"
-    assert listed["sources"][-1] == "errands"
-    assert "buy_stamps, post_letter" in found["showrobustbench-tc"]
-    assert "may be released" in found["auditrobustbench-tc"] and "failed 0" in found["auditrobustbench-tc"]
-    assert (
-        "verdicts on the agent first-of-duplicates are the known ones"
-        in found["evalreleases/1.0.0/robustbench-tc"]
-    )
-    card = (copy / "releases/1.0.0/robustbench-tc/README.md").read_text("utf-8")
+    assert "verdicts on the agent first-of-duplicates are the known ones" in found[f"eval{dataset}"]
+    card = (copy / dataset / "README.md").read_text("utf-8")
     assert (
         "| reversed_tools | RevTools | action | 63 |" in card and "### reversed_tools\n\nThe registry" in card
     )
@@ -184,6 +171,42 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
     assert "RevTools" in page and "errands" in page
     assert json.loads(found["sqlheatmap"])[0]["reversed_tools"] == 1.0
     assert {row["source"] for row in json.loads(found["sqlby_source"])} >= {"errands", "tooleyes"}
+    return found
+
+
+def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
+    found = tried(
+        copy,
+        "robustbench-tc",
+        "build --profile bundled --types reversed_tools --out robustbench-tc",
+        "show robustbench-tc errands__stamps::reversed_tools",
+        "list types --json",
+    )
+    (listed,) = (one for one in json.loads(found["listtypes"]) if one["code"] == "reversed_tools")
+    assert listed["pack"] == "registry" and listed["status"] == "extension"
+    assert listed["sources"][-1] == "errands"
+    assert "buy_stamps, post_letter" in found["showrobustbench-tc"]
+
+
+@nightly  # all types, so that the gate lets it through to the board
+def test_so_do_the_gate_the_release_and_the_board(copy: Path) -> None:
+    for name in ("robustbench-tc", "run", "report"):
+        shutil.rmtree(copy / name, ignore_errors=True)
+    types = "observation,action,reward,transition,reversed_tools"
+    found = tried(
+        copy,
+        RELEASE,
+        f"build --profile bundled --allow-missing --types {types} --out robustbench-tc",
+        "audit robustbench-tc",
+        f"release robustbench-tc --version 1.0.0 --out {RELEASE} --trial",
+        f"verify {RELEASE}",
+        after=(
+            "audit run",
+            f"leaderboard init results {RELEASE}",
+            "leaderboard submit run --to results --model acme/first --dry-run --json",
+        ),
+    )
+    assert "may be released" in found["auditrobustbench-tc"] and "failed 0" in found["auditrobustbench-tc"]
     said = found["leaderboardsubmit"]
     checked = json.loads(said[said.index("{") :])
     assert "reversed_tools" not in checked["entry"]["core"]["types"], "an extension is in no headline number"

@@ -468,10 +468,12 @@ def test_wrong_settings_are_one_line() -> None:
 # --- bounds -------------------------------------------------------------------------------------------
 
 
-def test_no_more_requests_are_under_way_than_allowed() -> None:
+def test_no_more_requests_are_under_way_than_allowed_and_each_answer_is_told() -> None:
+    seen: list[int] = []
+    asked = [ask(str(n)) for n in range(20)]
     with LoopbackServer(lambda _: "fine", delay_s=0.03) as server:
-        run(server, *(ask(str(n)) for n in range(20)), concurrency=4)
-    assert server.at_once == 4 and server.count == 20
+        run(server, *asked, concurrency=4, progress=lambda stats: seen.append(stats.answered))
+    assert server.at_once == 4 and server.count == 20 and seen == [*range(1, 21)]
 
 
 def test_the_request_limit_counts_what_is_sent() -> None:
@@ -492,13 +494,6 @@ def test_the_cost_limit_stops_and_needs_usage() -> None:
     with LoopbackServer(lambda _: reply("fine", usage=None)) as server:
         found, _ = run(server, ask("a"), ask("b"), concurrency=1, max_cost=1.0, price=price)
     assert server.count == 1 and "no token usage" in str(found[1])
-
-
-def test_progress_is_reported_after_every_answer() -> None:
-    seen: list[int] = []
-    with LoopbackServer(lambda _: "fine") as server:
-        run(server, ask("a"), ask("b"), progress=lambda stats: seen.append(stats.answered))
-    assert seen == [1, 2]
 
 
 # --- the store ----------------------------------------------------------------------------------------

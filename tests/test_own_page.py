@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from robustbench_tc.own import cases_file, yaml
 from robustbench_tc.own.desk import desk
 
 from .commands import shell
-from .conftest import ROOT
+from .conftest import ROOT, Rbtc
 from .refusals import refuses
 from .trees import write
 
@@ -89,24 +90,23 @@ def quoted(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-@pytest.fixture(scope="module")
-def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """The folder in which every command of the page was run, and what each printed."""
-    folder, printed = tmp_path_factory.mktemp("page"), dict[str, str]()
+def test_every_command_does_what_the_page_says(
+    rbtc: Rbtc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = dict[str, str]()
     for line in "".join(blocks("sh")).splitlines():
         command, _, comment = (part.strip() for part in line.partition(" #"))
         if command.startswith("cd "):
-            folder /= command.removeprefix("cd ")
-            continue
-        code = int(comment.removeprefix("exit code ")) if comment.startswith("exit code ") else 0
-        printed[command] = shell(folder, command, code)
-    return folder, printed
-
-
-def test_every_command_does_what_the_page_says(followed: tuple[Path, dict[str, str]]) -> None:
-    folder, printed = followed
+            monkeypatch.chdir(command.removeprefix("cd "))
+        elif "--callable" in command:  # the desk's `agent` stays out of this process
+            printed[command] = shell(Path.cwd(), command)
+        else:
+            done = rbtc(*shlex.split(command)[1:])
+            assert done.code == int(comment.removeprefix("exit code ") if "exit code" in comment else 0), done
+            printed[command] = done.out
     assert len(printed) >= 10
-    assert (folder / "report" / "report.html").is_file()
+    assert (Path.cwd() / "report" / "report.html").is_file()
     (shown,) = blocks("")
     summary = printed["rbtc eval bench --agent name-biased --out run"]
     assert shown in summary

@@ -21,7 +21,7 @@ from robustbench_tc.release.verify import verify
 from robustbench_tc.shown import plain
 
 from .audits import builds
-from .conftest import Done
+from .conftest import Done, nightly
 from .loopback import LoopbackServer
 from .refusals import refuses
 from .released import MOMENT, report_says
@@ -93,10 +93,9 @@ def test_a_text_that_nobody_judged_refuses_the_release_and_names_it(
     monkeypatch.setattr(
         recorded, "load_judgments", lambda path=None: {a: j for a, j in known.items() if a != left_out}
     )
-    refused = refuses(
+    said = refuses(
         ".", api.release, bundled, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True
     )
-    said = refused
     assert f"nobody judged {known[left_out].kind} " in said and f"`rbtc audit {bundled} --judge" in said
     assert len(said.splitlines()) == 1 and not (tmp_path / "out").exists()
 
@@ -219,19 +218,27 @@ def of_the_model(line: dict[str, Any]) -> bool:
     ("tamper", "said"),
     [
         (lambda path: without(path, of_the_model), f"nobody judged {BOTH}"),
-        (
-            lambda path: edit(path, of_the_model, pinned=True),
-            f"nobody judged {BOTH}",
+        # What else can be edited test_paraphrase.py plants by day.
+        pytest.param(
+            lambda path: edit(path, of_the_model, pinned=True), f"nobody judged {BOTH}", marks=nightly
         ),
-        (lambda path: edit(path, of_the_model, judge="recorded"), "nobody judged query_paraphrase (1)"),
-        (lambda path: without(path, lambda line: line.get("canary", False)), "red (paraphrase.canaries"),
+        pytest.param(
+            lambda path: edit(path, of_the_model, judge="recorded"),
+            "nobody judged query_paraphrase (1)",
+            marks=nightly,
+        ),
+        pytest.param(
+            lambda path: without(path, lambda line: line.get("canary", False)),
+            "red (paraphrase.canaries",
+            marks=nightly,
+        ),
         (
             lambda path: edit(path, lambda line: line.get("pinned") and line["kind"] != "redundant", score=3),
             "paraphrase.stored_judgments",
         ),
         (lambda path: edit(path, of_the_model, judge="<b>tiny</b>"), "it is not one judgment"),
         (lambda path: path.write_text("[]"), "line 1: "),
-        (lambda path: path.unlink(), f"nobody judged {BOTH}"),
+        pytest.param(lambda path: path.unlink(), f"nobody judged {BOTH}", marks=nightly),
     ],
     ids=[
         "left out",
@@ -255,19 +262,6 @@ def test_judgments_that_somebody_edited_let_nothing_through(
         ).refusal
     )
     assert not (tmp_path / "v1").exists()
-
-
-def test_the_starter_samples_are_never_published(
-    bundled: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
-) -> None:
-    assert (
-        "starter samples, which are never published as the benchmark"
-        in rbtc("release", bundled, "--version", "1.0.0", "--out", tmp_path / "out").refusal
-    )
-    assert (
-        "starter samples, which are never published as the benchmark"
-        in rbtc("publish", trial, "acme/robustbench-tc", "--dry-run").refusal
-    )
 
 
 def test_a_release_says_where_it_goes_and_is_signed(

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.prompts.history import earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls
 from robustbench_tc.own import schemas as own_schemas
 from robustbench_tc.schema import Message, Sample, Tool, dumps, loads
 

@@ -1,14 +1,21 @@
-"""Credentials in a text: the specific-token plugins of detect-secrets, patterns of ours beside them.
+"""Credentials and persons' data in a text, and the text without them.
+
+Credentials: the specific-token plugins of detect-secrets, patterns of ours beside them.
 
 Entropy and keyword plugins are off: on a clean build they find 385 harmless words. `IPPublicDetector` is off
 too: an address is not a secret. Our pattern knows the tokens that the plugins do not, or only in full length;
 the two guesses (`assigned`, `random`) look at rows alone, where a text is short and its words are few.
+
+What telephone numbers, bank accounts, payment cards and e-mail addresses look like stands where logs are
+imported; here a number that only may be one is left alone.
 """
 
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
+
+from robustbench_tc.own.logs.redact import PERSONAL, is_one
 
 from .decoded import views
 
@@ -167,3 +174,36 @@ def _plugins() -> dict[str, Any]:
     if missing := set(PLUGINS) - set(found):
         raise RuntimeError(f"detect-secrets lacks {', '.join(sorted(missing))}")
     return {name: found[name] for name in PLUGINS}
+
+
+_NUMBERS = re.compile(r"\d(?:[\s().\-]{0,4}\d){8}|[A-Z]{2}\d\d ?[A-Z0-9]{4}")
+"""What every number of a person has: nine digits with little between them, or an account's beginning."""
+
+
+def personal(text: str) -> Iterator[Match]:
+    """Every number or address of a person in the text as it stands."""
+    numbers = _NUMBERS.search(text) is not None
+    for kind, pattern in PERSONAL.items():
+        if not ("@" in text if kind == "email" else numbers):
+            continue
+        for match in pattern.finditer(text):
+            value = match.group()
+            # A phone number of fewer than nine digits is more often something else.
+            is_long = kind != "phone" or sum(map(str.isdigit, value)) >= 9
+            if is_long and is_one(kind, value):
+                yield Match(kind, value, match.start())
+
+
+def redact(text: str) -> str:
+    """The text with every credential replaced by its kind; all of it, where one stands there encoded."""
+    found = sorted((*tokens(text), *guesses(text), *personal(text)), key=lambda m: (m.start, -len(m.value)))
+    if found and found[0].start < 0:
+        return f"[{found[0].kind}, encoded]"
+    out, done = [], 0
+    for match in found:
+        if match.start >= done:
+            out += [text[done : match.start], f"[{match.kind}]"]
+            done = match.start + len(match.value)
+        elif match.start + len(match.value) > done:
+            done = match.start + len(match.value)
+    return "".join([*out, text[done:]])

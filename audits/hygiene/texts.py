@@ -9,10 +9,9 @@ from robustbench_tc.schema import Json
 
 from . import characters
 from .leaves import Leaf, leaves
-from .personal import personal
 from .prose import instructions, markup, remarks
 from .reviewed import fingerprint, reviewed
-from .secrets import Match, guesses, tokens
+from .secrets import Match, guesses, personal, tokens
 
 
 class Rule(NamedTuple):

@@ -6,7 +6,7 @@ from collections import Counter
 from operator import itemgetter
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.prompts.history import earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls
 from robustbench_tc.schema import Message, Sample
 from robustbench_tc.taxonomy import PerturbationType
 

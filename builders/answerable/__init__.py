@@ -14,7 +14,7 @@ from robustbench_tc import sources
 from robustbench_tc.schema import GOLD_NOT_STATED, Json, Sample
 
 from . import schemas
-from .reading import KINDS, Finding, Kind, Place, Reading
+from .reading import KINDS, Finding, Kind, Reading
 from .values import Reader
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "Finding",
     "Gold",
     "Kind",
-    "Place",
     "Verdict",
     "audit",
     "classes",

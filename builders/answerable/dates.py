@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..plain import Span
 from .numbers import ONES
-from .reading import Place, Reading
+from .reading import Reading
 
 MONTHS = (
     "january",
@@ -151,7 +152,7 @@ class Evidence(msgspec.Struct, frozen=True):
     """Where a date could be taken from, or (`place` None) what is missing."""
 
     note: str
-    place: Place | None = None
+    place: Span | None = None
 
 
 class Calendar(msgspec.Struct, frozen=True, dict=True):
@@ -160,10 +161,10 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     reading: Reading
 
     @cached_property
-    def written_dates(self) -> tuple[tuple[Moment, Place], ...]:
+    def written_dates(self) -> tuple[tuple[Moment, Span], ...]:
         """Every date as it is written; one that can be read two ways, both ways."""
         return tuple(
-            (moment, Place(index, *match.span()))
+            (moment, Span(index, *match.span()))
             for index, text in enumerate(self.reading.texts)
             for form in FORMS
             for match in form.finditer(text)
@@ -171,7 +172,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         )
 
     @cached_property
-    def today(self) -> tuple[date, Place] | None:
+    def today(self) -> tuple[date, Span] | None:
         """The day that the dialogue states as its own."""
         for index, text in enumerate(self.reading.texts):
             for match in _TODAY.finditer(text):
@@ -182,7 +183,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         return None
 
     @cached_property
-    def clocks(self) -> tuple[tuple[int, int, int, Place], ...]:
+    def clocks(self) -> tuple[tuple[int, int, int, Span], ...]:
         """Every time of day; one without am or pm also twelve hours later."""
         found = []
         for index, text in enumerate(self.reading.texts):
@@ -195,7 +196,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
                 bare = not (match["half"] or match["minute"])
                 if hour > 24 or minute > 59 or (bare and not _BEFORE_A_TIME.search(text[: match.start()])):
                     continue
-                place = Place(index, *match.span())
+                place = Span(index, *match.span())
                 plain = hour_of(hour, match["half"])
                 found.append((plain % 24, minute, second, place))
                 if not match["half"] and hour <= 12:
@@ -214,7 +215,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         note = "; ".join(dict.fromkeys(note for note in (day.note, clock.note) if note))
         return Evidence(note, day.place or clock.place)
 
-    def _clock(self, clock: tuple[int, int, int], day: Place | None) -> Evidence:
+    def _clock(self, clock: tuple[int, int, int], day: Span | None) -> Evidence:
         for hour, minute, second, place in self.clocks:
             if (hour, minute, second) == clock:
                 return Evidence("time of day", place)
@@ -228,7 +229,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
                 minutes = int(count * (60 if match["unit"].lower().startswith("h") else 1))
                 for hour, minute, _, _ in self.clocks:
                     if (hour * 60 + minute + minutes) % 1440 == wanted:
-                        return Evidence("start and duration", Place(index, *match.span()))
+                        return Evidence("start and duration", Span(index, *match.span()))
         return Evidence("nobody says this time of day")
 
     def _day(self, moment: Moment) -> Evidence:
@@ -273,7 +274,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
             return Evidence("nobody says this date, and no day is stated to count from")
         return Evidence("nobody says this date")
 
-    def _year(self, year: int, place: Place) -> Evidence:
+    def _year(self, year: int, place: Span) -> Evidence:
         """A day and month are said without the year: it may be said elsewhere."""
         if self.today is not None and year - self.today[0].year in (0, 1):
             return Evidence("year of the stated day", place)
@@ -284,7 +285,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         return Evidence("the year is not said: it would have to be guessed")
 
     @cached_property
-    def relative(self) -> tuple[tuple[date, str, Place], ...]:
+    def relative(self) -> tuple[tuple[date, str, Span], ...]:
         """The days that are named by their distance from the stated day, or from a day that is said."""
         anchors = dict.fromkeys(day for said, _ in self.written_dates if (day := date_of(said)))
         found = list(self._words_from(self.today[0])) if self.today else []
@@ -292,14 +293,14 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
             found += self._spans_from(day)
         return tuple(found)
 
-    def month(self, number: Decimal) -> Place | None:
+    def month(self, number: Decimal) -> Span | None:
         """Where a date of this month stands."""
         return next((place for said, place in self.written_dates if said.month == number), None)
 
     @cached_property
-    def differences(self) -> tuple[tuple[Decimal, Place], ...]:
+    def differences(self) -> tuple[tuple[Decimal, Span], ...]:
         """The days between two days, and hours, minutes, seconds between two times, and each hour, as numbers."""
-        found: list[tuple[Decimal, Place]] = []
+        found: list[tuple[Decimal, Span]] = []
         dated = [
             (said if said.year else said._replace(year=2024), place) for said, place in self.written_dates
         ]
@@ -317,7 +318,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
                 found += [(Decimal(later - first) / unit, place) for unit in (1, 60, 3600) if later > first]
         return tuple(found)
 
-    def _words_from(self, today: date) -> Iterator[tuple[date, str, Place]]:
+    def _words_from(self, today: date) -> Iterator[tuple[date, str, Span]]:
         note = "counted from the stated day"
         for word in self.reading.words:
             for name, days in (
@@ -335,7 +336,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
                 for days in (ahead, ahead + 7, ahead - 7, 7 - today.weekday() + WEEKDAYS.index(word.text)):
                     yield today + timedelta(days), note, word.place
 
-    def _spans_from(self, today: date) -> Iterator[tuple[date, str, Place]]:
+    def _spans_from(self, today: date) -> Iterator[tuple[date, str, Span]]:
         note = "counted from a stated day"
         for index, text in enumerate(self.reading.texts):
             for form in (_AGO, _SPAN, _STAY):
@@ -344,7 +345,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
                     if n is None or n > 100:
                         continue
                     for day in _shifted(today, n, match["unit"].lower()):
-                        yield day, note, Place(index, *match.span())
+                        yield day, note, Span(index, *match.span())
 
 
 def _count(word: str) -> int | None:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from robustbench_tc.schema import Json
 
-from .reading import Place, Reading
+from ..plain import Span
+from .reading import Reading
 
 _LISTED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("units.toml").read_text("utf-8"))
 
@@ -51,7 +52,7 @@ class Mention(NamedTuple):
     value: Decimal
     how: str
     """"" as it is written, else in words."""
-    place: Place
+    place: Span
 
 
 def mentions(reading: Reading) -> Iterator[Mention]:
@@ -69,11 +70,11 @@ def _in_digits(index: int, text: str) -> Iterator[Mention]:
             for part in re.finditer(r"[\d.]+", found["digits"]):
                 start = found.start("digits") + part.start()
                 yield Mention(
-                    Decimal(part.group()), "one of a list", Place(index, start, start + len(part.group()))
+                    Decimal(part.group()), "one of a list", Span(index, start, start + len(part.group()))
                 )
         if found["exponent"]:
             value = value.scaleb(int(found["exponent"]))
-        place = Place(index, found.start("digits"), found.end("digits"))
+        place = Span(index, found.start("digits"), found.end("digits"))
         rest = (found["rest"] or "").strip(" -").lower()
         after = text[found.end("digits") : found.end("digits") + 16]
         yield Mention(value, "", place)
@@ -103,23 +104,23 @@ _YEARS_AGO = re.compile(r"(?i)\b(\w+) years? ago\b")
 
 def _in_formulas(index: int, text: str) -> Iterator[Mention]:
     for found in _FEET.finditer(text):
-        place = Place(index, *found.span())
+        place = Span(index, *found.span())
         inches = int(found[1]) * 12 + int(found[2])
         yield Mention(Decimal(inches), "unit", place)
         yield Mention(Decimal(inches) * Decimal("2.54"), "unit", place)
     for found in _TWO_DIGITS.finditer(text):
-        yield Mention(Decimal(2000 + int(found[1])), "year in two digits", Place(index, *found.span()))
+        yield Mention(Decimal(2000 + int(found[1])), "year in two digits", Span(index, *found.span()))
     for found in _YEARS_AGO.finditer(text):
         ago = ONES.get(found[1].lower(), int(found[1]) if re.fullmatch(r"[0-9]{1,4}", found[1]) else 0)
         for year in re.findall(r"\b(?:19|20)\d\d\b", text):
-            yield Mention(Decimal(int(year) - ago), "counted from a said year", Place(index, *found.span()))
+            yield Mention(Decimal(int(year) - ago), "counted from a said year", Span(index, *found.span()))
     for found in _FRACTION.finditer(text):
         if int(found[2]):
-            yield Mention(Decimal(found[1]) / Decimal(found[2]), "fraction", Place(index, *found.span()))
+            yield Mention(Decimal(found[1]) / Decimal(found[2]), "fraction", Span(index, *found.span()))
     for found in _POWER.finditer(text):
         exponent = int(found[2].replace("\u2212", "-"))
         if abs(exponent) < 100:
-            yield Mention(Decimal(found[1]).scaleb(exponent), "power of ten", Place(index, *found.span()))
+            yield Mention(Decimal(found[1]).scaleb(exponent), "power of ten", Span(index, *found.span()))
 
 
 def _in_words(reading: Reading) -> Iterator[Mention]:
@@ -147,7 +148,7 @@ def _in_words(reading: Reading) -> Iterator[Mention]:
                     total, current = total + current, Decimal(0)
             elif name != "and" or last == at:
                 break
-            place = Place(word.place.message, word.place.start, words[last].place.end)
+            place = Span(word.place.message, word.place.start, words[last].place.end)
             yield Mention(total + current, "number word", place)
             following = words[last + 1].text if last + 1 < len(words) else ""
             for factor in factors(following):
@@ -160,21 +161,21 @@ _BOUND = re.compile(
 _RANGE = re.compile(r"(?i)\b(\d{1,12})\s?(?:to|-|\u2013|through|and|until)\s?(\d{1,12})\b")
 
 
-def bounds(reading: Reading) -> Iterator[tuple[Decimal, Place]]:
+def bounds(reading: Reading) -> Iterator[tuple[Decimal, Span]]:
     """The whole number next to a bound that is itself left out: "less than 5"."""
     for index, text in enumerate(reading.texts):
         for found in _BOUND.finditer(text):
             step = -1 if found["way"].lower() in ("less", "fewer", "under", "below") else 1
-            yield Decimal(int(found["n"]) + step), Place(index, *found.span())
+            yield Decimal(int(found["n"]) + step), Span(index, *found.span())
 
 
-def within_ranges(reading: Reading) -> Iterator[tuple[Decimal, Place]]:
+def within_ranges(reading: Reading) -> Iterator[tuple[Decimal, Span]]:
     """The whole numbers between two that are said as a range of at most a hundred."""
     for index, text in enumerate(reading.texts):
         for found in _RANGE.finditer(text):
             first, last = int(found[1]), int(found[2])
             for number in range(first + 1, min(last, first + 100)):
-                yield Decimal(number), Place(index, *found.span())
+                yield Decimal(number), Span(index, *found.span())
 
 
 def same(left: Decimal, right: Decimal) -> bool:

@@ -12,6 +12,8 @@ import msgspec
 
 from robustbench_tc.schema import Sample
 
+from ..plain import Span
+
 _RESULT = re.compile(r"<(obs|tool_call)>.*?</\1>", re.DOTALL)
 """In a transcript: an earlier call, and what it gave."""
 
@@ -19,20 +21,12 @@ _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,:]\d+)*")
 _LATIN = re.compile(r"[0-9A-Za-z\u00c0-\u024f]")
 
 
-class Place(NamedTuple):
-    """A passage of a message."""
-
-    message: int
-    start: int
-    end: int
-
-
 class Word(NamedTuple):
     """A word in small letters without accents, its stem, and where it stands."""
 
     text: str
     stem: str
-    place: Place
+    place: Span
 
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
@@ -58,18 +52,18 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def words(self) -> tuple[Word, ...]:
         return tuple(
-            Word(plain, stem(plain), Place(index, *found.span()))
+            Word(plain, stem(plain), Span(index, *found.span()))
             for index, text in enumerate(self.texts)
             for found in _WORD.finditer(text)
             for plain in (fold(found.group()),)
         )
 
     @cached_property
-    def stems(self) -> dict[str, Place]:
+    def stems(self) -> dict[str, Span]:
         """Every stem with the first place where it stands."""
         return {word.stem: word.place for word in reversed(self.words)}
 
-    def earlier(self, place: Place) -> bool:
+    def earlier(self, place: Span) -> bool:
         """Whether the passage lies in an earlier call or its result."""
         return any(start <= place.start < end for start, end in self.results[place.message])
 
@@ -78,27 +72,27 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         called = re.compile(rf'<tool_call>\s*{{\s*"name":\s*"{re.escape(name)}"')
         return sum(len(called.findall(text)) for text in self.texts)
 
-    def find(self, text: str) -> Place | None:
+    def find(self, text: str) -> Span | None:
         """Where `text` stands as it is, not inside a longer word; what people said before what tools gave."""
         return self._first(text, self.texts)
 
-    def find_any_case(self, text: str) -> Place | None:
+    def find_any_case(self, text: str) -> Span | None:
         """As `find`, in large or small letters."""
         return self._first(text.lower(), tuple(one.lower() for one in self.texts))
 
-    def find_unit(self, text: str) -> Place | None:
+    def find_unit(self, text: str) -> Span | None:
         """Where `text` stands right after a number: the cm of "5cm"."""
         for index, whole in enumerate(self.texts):
             if found := re.search(rf"(?<=\d){re.escape(text)}(?![^\W_])", whole):
-                return Place(index, *found.span())
+                return Span(index, *found.span())
         return None
 
-    def _first(self, text: str, texts: tuple[str, ...]) -> Place | None:
+    def _first(self, text: str, texts: tuple[str, ...]) -> Span | None:
         later = None
         for index, whole in enumerate(texts):
             start = whole.find(text) if text else -1
             while start >= 0:
-                place = Place(index, start, start + len(text))
+                place = Span(index, start, start + len(text))
                 if _stands_alone(whole, place):
                     if not self.earlier(place):
                         return place
@@ -106,7 +100,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 start = whole.find(text, start + 1)
         return later
 
-    def find_words(self, text: str, *, stems: bool = False) -> Place | None:
+    def find_words(self, text: str, *, stems: bool = False) -> Span | None:
         """Where the words of `text` stand one after the other, whatever their case and what is between them."""
         wanted = [stem(word) if stems else word for word in split(text)]
         if not wanted:
@@ -116,11 +110,11 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             if said[start : start + len(wanted)] == wanted:
                 first, last = self.words[start].place, self.words[start + len(wanted) - 1].place
                 if first.message == last.message:
-                    return Place(first.message, first.start, last.end)
+                    return Span(first.message, first.start, last.end)
         return None
 
 
-def _stands_alone(whole: str, place: Place) -> bool:
+def _stands_alone(whole: str, place: Span) -> bool:
     """Whether the passage is not part of a longer word or number."""
     before, after = whole[max(0, place.start - 1) : place.start], whole[place.end : place.end + 1]
     first, last = whole[place.start], whole[place.end - 1]
@@ -207,7 +201,7 @@ class Finding(msgspec.Struct, frozen=True):
     kind: Kind
     note: str = ""
     """The rule, or what is missing; never quotes the value (some are credentials)."""
-    place: Place | None = None
+    place: Span | None = None
     """The passage of the dialogue."""
 
 

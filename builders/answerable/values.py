@@ -12,9 +12,9 @@ import msgspec
 
 from robustbench_tc.schema import ANY, OMIT, Json, Tool
 
-from ..plain import literal
+from ..plain import Span, literal
 from . import dates, numbers, schemas, tables
-from .reading import KINDS, NOWHERE, Finding, Kind, Place, Reading, split, stem
+from .reading import KINDS, NOWHERE, Finding, Kind, Reading, split, stem
 
 _STOP = frozenset(
     "a an the of in on at for to and or with by from is are my your our me i you it this that as be s".split()
@@ -58,7 +58,7 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         """Why nobody would give a value for the parameter in the call that is due; "" where one may."""
         return schemas.unwanted(parameter, tool, self._says, self.reading.calls_of(tool.name))
 
-    def _says(self, text: str) -> Place | None:
+    def _says(self, text: str) -> Span | None:
         return self.reading.find_any_case(text) or self.reading.find_words(text, stems=True)
 
     def _defined(self, value: Json, schema: Json, tool: Tool | None) -> str | None:
@@ -152,7 +152,7 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         return None
 
     @cached_property
-    def _counts(self) -> tuple[tuple[Decimal, Place], ...]:
+    def _counts(self) -> tuple[tuple[Decimal, Span], ...]:
         return tuple(
             (Decimal(str(count)), word.place)
             for word in self.reading.words
@@ -217,7 +217,7 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
 
     # Words in another form than they are said: names, codes, order, spelling, formulas.
 
-    def where(self, place: Place, kind: Kind, note: str = "") -> Finding:
+    def where(self, place: Span, kind: Kind, note: str = "") -> Finding:
         """A finding at this passage; one that lies in an earlier call or its result is of that class."""
         return (
             Finding("tool_result", note, place) if self.reading.earlier(place) else Finding(kind, note, place)
@@ -277,8 +277,8 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         return self.where(places[0], "convention", "spelling") if places else None
 
     @cached_property
-    def _said(self) -> dict[str, Place]:
-        made: dict[str, Place] = {}
+    def _said(self) -> dict[str, Span]:
+        made: dict[str, Span] = {}
         for word in self.reading.words:
             made.setdefault(word.text, word.place)
         return made
@@ -307,7 +307,7 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         note = "in the form that the definition gives" if given else "wording"
         return self.where(places[0], "convention", note) if places else None
 
-    def _abbreviated(self, word: str) -> Place | None:
+    def _abbreviated(self, word: str) -> Span | None:
         """A word that begins as this one does, the shorter one at least three letters."""
         if len(word) < 3 or not word.isalpha():
             return None
@@ -329,7 +329,7 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         for index, whole in enumerate(self.reading.texts):
             squeezed = _squeezed(whole)
             if len(wanted) >= 2 and wanted in squeezed:
-                return Finding("convention", "expression", Place(index, 0, len(whole)))
+                return Finding("convention", "expression", Span(index, 0, len(whole)))
         return None
 
 

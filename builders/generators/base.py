@@ -219,7 +219,11 @@ class Statistics(msgspec.Struct):
     def refuse(self, request: TextRequest, answer: Json, reason: str) -> None:
         """Counts and keeps an answer that is not taken."""
         self.refused[category(reason)] += 1
-        self.refusals.append(Refusal(request.key, _storable(answer), reason))
+        try:
+            dumps(answer)
+        except ValueError:  # as text what JSON cannot hold
+            answer = json.dumps(answer)
+        self.refusals.append(Refusal(request.key, answer, reason))
 
     def settle(self, answers: Mapping[str, Text | str]) -> None:
         """Counts what became of the texts."""
@@ -300,12 +304,3 @@ class Silent(Answering):
     def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
         """`not_generated`."""
         return NOT_GENERATED
-
-
-def _storable(answer: Json) -> Json:
-    """The answer, or as text what JSON cannot hold."""
-    try:
-        dumps(answer)
-    except ValueError:
-        return json.dumps(answer)
-    return answer

@@ -21,7 +21,7 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import same
 
-from .trace import Trace, Traced, copied, end_of, gold, opened
+from .trace import Trace, Traced, closing, end_of, gold, opened
 
 VALUES = 8
 """Values that are tried of one parameter."""
@@ -165,7 +165,7 @@ class Prober:
 
         `own`: to an agent that has one result of it.
         """
-        async with self._after(at.number + before) as without, copied(without) as with_it:
+        async with self._after(at.number + before) as without, closing(await without.copy()) as with_it:
             await _do(with_it, at.call)
             return await self._differing(at, without, with_it, [at.text] if own else [])
 
@@ -173,15 +173,15 @@ class Prober:
         """The first of gold's reads that is answered otherwise where it is shown the world as it was before
         a write, and that other answer."""
         fault = Fault(At(tool=at.tool.name, nth=at.nth), "stale_read")
-        async with self._after(0) as handle:
-            world = FaultedWorld(await handle.copy(), self.trace.row.tools, fault)
-            try:
-                for one in self.trace.calls:
-                    step = await world.call(one.call.name, one.call.parameters)
-                    if step.met:
-                        return one, step.text
-            finally:
-                await world.close()
+        tools = self.trace.row.tools
+        async with (
+            self._after(0) as handle,
+            closing(FaultedWorld(await handle.copy(), tools, fault)) as world,
+        ):
+            for one in self.trace.calls:
+                step = await world.call(one.call.name, one.call.parameters)
+                if step.met:
+                    return one, step.text
         return None
 
     async def undone(self, at: Traced, shown: Call) -> Call | None:
@@ -191,9 +191,9 @@ class Prober:
             return None
         async with self._after(at.number + 1) as once:
             wanted = await once.snapshot()
-            async with copied(once) as twice:
+            async with closing(await once.copy()) as twice:
                 await _do(twice, at.call)
-                async with copied(twice) as reading:
+                async with closing(await twice.copy()) as reading:
                     seen = (await reading.call(shown.name, shown.parameters)).text
 
                 async def as_once(world: Handle) -> bool:
@@ -214,19 +214,16 @@ class Prober:
     async def lax_form(self, at: Traced) -> bool:
         """Whether the tool takes a number or boolean of the call written as text, with the same effect."""
         async with self._after(at.number) as handle:
-            async with copied(handle) as right:
-                await _do(right, at.call)
-                wanted = (await right.snapshot()).state
-            for name, value in at.call.parameters.items():
-                if not isinstance(value, int | float):
-                    continue
-                lax = Call(at.call.name, {**at.call.parameters, name: str(value)})
-                async with copied(handle) as tried:
-                    answered = await tried.call(lax.name, lax.parameters)
-                    same = (await tried.snapshot()).state == wanted
-                if answered.problem is None and not failed(answered.text) and same:
-                    return True
-        return False
+            async with closing(await handle.copy()) as right:
+                wanted = await end_of(right, [at.call])
+
+            async def as_right(world: Handle) -> bool:
+                return bool((await world.snapshot()).state == wanted)
+
+            given = at.call.parameters
+            typed = [name for name, value in given.items() if isinstance(value, int | float)]
+            calls = (Call(at.call.name, {**given, name: str(given[name])}) for name in typed)
+            return await _first(handle, calls, as_right) is not None
 
     async def crosschecked(self, at: Traced, true: Leaf, false: Json, shown: str) -> Call | None:
         """A read with which an agent finds out that a leaf was fabricated.

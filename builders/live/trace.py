@@ -5,7 +5,7 @@ The tasks of a world's file as clean rows: gold is carried out, and what the wor
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -13,10 +13,13 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Turn
 from robustbench_tc.worlds import base, find
 from robustbench_tc.worlds.check import check
+from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Start, WorldType, load_file
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import state_hash
+
+W = TypeVar("W", bound=Handle | FaultedWorld)
 
 
 class Traced(NamedTuple):
@@ -55,23 +58,19 @@ class Trace(NamedTuple):
 @asynccontextmanager
 async def opened(worlds: Worlds, world: WorldType, row: LiveRow, upto: int = 0) -> AsyncIterator[Handle]:
     """A row's world after its first `upto` gold calls; closed at the end of the block."""
-    handle = await worlds.open(world, msgspec.convert(row.initial_state, Start))
-    try:
+    async with closing(await worlds.open(world, msgspec.convert(row.initial_state, Start))) as handle:
         for call in gold(row)[:upto]:
             await handle.call(call.name, call.parameters)
         yield handle
-    finally:
-        await handle.close()
 
 
 @asynccontextmanager
-async def copied(handle: Handle) -> AsyncIterator[Handle]:
-    """A copy of a world, closed at the end of the block."""
-    made = await handle.copy()
+async def closing(world: W) -> AsyncIterator[W]:
+    """A world that is closed at the end of the block."""
     try:
-        yield made
+        yield world
     finally:
-        await made.close()
+        await world.close()
 
 
 def gold(row: LiveRow) -> list[Call]:
@@ -119,9 +118,9 @@ async def traced(worlds: Worlds, world: WorldType, row: LiveRow) -> Trace:
 async def _ends(handle: Handle, call: Call, rest: Iterable[Call]) -> tuple[Json, Json]:
     """The end state where a call is left out, and where it is carried out twice."""
     rest = list(rest)
-    async with copied(handle) as world:
+    async with closing(await handle.copy()) as world:
         without = await end_of(world, rest)
-    async with copied(handle) as world:
+    async with closing(await handle.copy()) as world:
         twice = await end_of(world, [call, call, *rest])
     return without, twice
 

@@ -12,7 +12,7 @@ import msgspec
 from robustbench_tc import sources
 from robustbench_tc.builders.sources import KnownIssue, Pool
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.prompts.history import as_text
+from robustbench_tc.eval.prompts.calls import tool_call_tags
 from robustbench_tc.eval.score.category import Category
 from robustbench_tc.eval.score.matchers import example
 from robustbench_tc.eval.validate import self_check
@@ -104,7 +104,7 @@ def _messages(messages: Sequence[ChatMessage]) -> Iterator[Message]:
         content = message.get("content") or ""
         if calls := message.get("tool_calls"):
             functions = [call["function"] for call in calls]
-            written = as_text([Call(one["name"], loads(one["arguments"])) for one in functions])
+            written = tool_call_tags([Call(one["name"], loads(one["arguments"])) for one in functions])
             content = f"{content}\n{written}" if content else written
         yield Message(message["role"], content)
 
@@ -118,7 +118,7 @@ def _gold_history(answer: Answer, turn: CaseTurn, tools: Sequence[Tool]) -> Iter
             for call, at in places
             for given in [call.parameters.items()]
         ]
-        yield Message("assistant", as_text(made))
+        yield Message("assistant", tool_call_tags(made))
         used: dict[str, int] = {}
         for call in answer.calls:
             yield Message("tool", result(turn.results, call.name, used.get(call.name, 0)))

@@ -265,6 +265,7 @@ class Irrelevant(NoCall, frozen=True):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         swap = (*swapped(clean, row.messages, row.tools), no_answer(clean))
+        first, said = row.messages[0], [MAY_DECLINE in message.content for message in row.messages]
         return self.beyond(clean, row) + broken(
             {
                 "it lists no tool": not row.tools,
@@ -272,16 +273,11 @@ class Irrelevant(NoCall, frozen=True):
                 and row.messages == opened(clean)[0],
                 # read from a file, they hold lists for tuples
                 "the diff does not swap the whole row": dumps(row.changes) != dumps(swap),
-                "it is not asked in open words": not said_once(row),
+                "it is not asked in open words": said.count(True) != 1
+                or first.role != "system"
+                or not first.content.endswith(MAY_DECLINE),
             }
         )
-
-
-def said_once(row: Sample) -> bool:
-    """Whether the sentence that leaves it open to decline stands once, at the end of a system message."""
-    first = row.messages[0]
-    there = sum(MAY_DECLINE in message.content for message in row.messages)
-    return there == 1 and first.role == "system" and first.content.endswith(MAY_DECLINE)
 
 
 register(

@@ -153,23 +153,19 @@ class Balanced(Preference, frozen=True, kw_only=True):
         if None in notes:
             return ["the description of one of the two tools is more than annotated"]
         pair = Two(Side(notes[0] or "", gold.parameters), Side(notes[1] or "", other.parameters))
-        wrong = self._check_row(clean, row, gold_name, pair.gold)
         flagged = gold_name == new_name and original.name in called_in_history(clean)
-        if (NAMES_DISTRACTOR in row.flags) != flagged:
-            wrong.append(f"the flag {NAMES_DISTRACTOR} is not as the transcript says")
-        return wrong + self.wrong_offers(clean, original, pair)
-
-    def _check_row(self, clean: Sample, row: Sample, gold_name: str, gold: Side) -> list[str]:
-        wishes = self.wishes[self.quality]
-        return broken(
+        wrong = broken(
             {
                 "the gold is not the clean gold, called by the gold tool's name": row.golden_answers
-                != _called(self.answers(clean, gold), gold_name),
+                != _called(self.answers(clean, pair.gold), gold_name),
                 "the query is not the clean one plus a wish of this type": not any(
-                    row.messages == wished(clean, one)[0] for one in wishes
+                    row.messages == wished(clean, one)[0] for one in self.wishes[self.quality]
                 ),
+                f"the flag {NAMES_DISTRACTOR} is not as the transcript says": flagged
+                != (NAMES_DISTRACTOR in row.flags),
             }
         )
+        return wrong + self.wrong_offers(clean, original, pair)
 
 
 BALANCED: Facts = {

@@ -1,6 +1,6 @@
 """What a long session of an agent holds before a request: calls of the row's tools, and what they gave.
 
-A call is written as own cases write calls of earlier turns (`eval.prompts.history`); a prompt writes it in
+A call is written as own cases write calls of earlier turns (`eval.prompts.calls`); a prompt writes it in
 the row's format, and in fc mode it is a native one. Results are long JSON, tables and logs, of generated
 values and of values from other samples' golds.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from robustbench_tc import sources
-from robustbench_tc.eval.prompts.history import as_text
+from robustbench_tc.eval.prompts.calls import tool_call_tags
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Message, Sample, Tool, dumps
 
 from ..answerable import NAMES_ONLY
@@ -158,7 +158,7 @@ class Session:
             )
             wishes.append(self._writer.sentence("wish", task=task, given=text))
             lead = self._writer.sentence("lead", task=task)
-            made = as_text([Call(tool.name, given)])
+            made = tool_call_tags([Call(tool.name, given)])
             result = self._rng.choice((self._json, self._json, self._table, self._log))
             said += [Message("assistant", f"{lead}\n{made}"), Message("tool", result(first))]
         answer = [self._writer.sentence("outcome", task=task, first=first), self._writer.sentence("follow")]

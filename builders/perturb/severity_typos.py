@@ -7,9 +7,8 @@ a digit in it. No dictionary is asked: a slip can give another English word (`fr
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import NamedTuple
 
 from robustbench_tc.schema import Sample
@@ -68,22 +67,13 @@ _WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]*”")
 _LETTERS = re.compile(r"([A-Za-z]+)")
 
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-
-
-def _neighbours() -> dict[str, str]:
-    """Letter → the letters beside it on a QWERTY keyboard, above and below it too."""
-    found: dict[str, str] = {}
-    for at, row in enumerate(_ROWS):
-        for place, letter in enumerate(row):
-            beside = row[max(place - 1, 0) : place] + row[place + 1 : place + 2]
-            above = _ROWS[at - 1][place : place + 2] if at else ""
-            below = _ROWS[at + 1][max(place - 1, 0) : place + 1] if at + 1 < len(_ROWS) else ""
-            found[letter] = beside + above + below
-    return found
-
-
-NEIGHBOURS = MappingProxyType(_neighbours())
+NEIGHBOURS: Mapping[str, str] = {
+    "q": "wa", "w": "qeas", "e": "wrsd", "r": "etdf", "t": "ryfg", "y": "tugh", "u": "yihj", "i": "uojk",
+    "o": "ipkl", "p": "ol", "a": "sqwz", "s": "adwezx", "d": "sferxc", "f": "dgrtcv", "g": "fhtyvb",
+    "h": "gjyubn", "j": "hkuinm", "k": "jliom", "l": "kop", "z": "xas", "x": "zcsd", "c": "xvdf", "v": "cbfg",
+    "b": "vngh", "n": "bmhj", "m": "njk",
+}  # fmt: skip
+"""Letter → the letters beside it on a QWERTY keyboard, above and below it too."""
 
 
 class Word(NamedTuple):

@@ -57,8 +57,8 @@ def read_pool(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
     """The clean rows of a profile from the sources under `root`, laid out as in `pins.json`.
 
     `checked`: without the rows whose golden answer fails its scorer (`self_check`). Issues cover every record
-    of the files that were read, whether or not the profile draws it. Raises UserError for a missing or
-    corrupt file, and (but for `bundled`) for one that is not as pinned.
+    of the files that were read, whether or not the profile draws it. Raises UserError (but for `bundled`) for
+    a file that is missing or not as pinned.
     """
     if profile not in get_args(Profile):
         raise unknown("profile", profile, get_args(Profile))
@@ -76,6 +76,9 @@ def read_pool(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
         seen: set[str | None] = set()
         whole: list[tuple[str, str, Sample]] = []
         for file in files:
+            if profile != "bundled":
+                for name in _with_answers(reader, file):
+                    must_be_pinned(root, name)
             usable: dict[str, Sample] = {}
             for record, item in reader.read_file(root, file):
                 # A usable record whose only forerunner was unusable is kept; an unusable one is a duplicate.
@@ -88,10 +91,6 @@ def read_pool(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
                     usable[record] = judged
                     places[judged.clean_id] = (file, record)
                     taken.add(judged.clean_id)
-            if profile != "bundled":
-                # After the file was read, so that corrupt JSON is named by its line.
-                for name in _with_answers(reader, file):
-                    must_be_pinned(root, name)
             if drawn is None:
                 whole += [(file, record, sample) for record, sample in usable.items()]
                 continue

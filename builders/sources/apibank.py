@@ -29,8 +29,6 @@ _TOOL = re.compile(
     r"|(?P<name3>[^\n:]+): (?P<description3>.*))\nParameters: (?P<parameters>\{.*\})",
     re.DOTALL,
 )
-_MAX_LITERAL = 50_000
-"""Characters; the largest parameter text upstream has about 1,000."""
 
 
 class Record(msgspec.Struct):
@@ -60,40 +58,26 @@ def _sample(record: Record, clean_id: str, level: str) -> Sample:
 
 
 def listed_tools(system: str) -> tuple[Tool, ...]:
-    """The tools of a system text, in order. Raises ValueError for an entry in neither heading form."""
-    section = _SECTION.search(system)
-    if section is None:
-        raise ValueError("the system text has no section of available tools")
-    tools = []
-    for entry in _ENTRY.split(section.group(1)):
-        if not entry.strip():
-            continue
-        found = _TOOL.fullmatch(entry.strip())
-        if found is None:
-            raise ValueError(f"a tool in an unknown form: {entry[:60]!r}")
-        tools.append(
-            Tool(
-                name=found["name"] or found["name3"],
-                description=(found["description"] or found["description3"] or "").strip(),
-                parameters=_schema(found["parameters"]),
-            )
+    """The tools of a system text, in order."""
+    (section,) = _SECTION.findall(system)
+    entries = (_TOOL.fullmatch(entry.strip()) for entry in _ENTRY.split(section))
+    return tuple(
+        Tool(
+            name=found["name"] or found["name3"],
+            description=(found["description"] or found["description3"] or "").strip(),
+            parameters=_schema(found["parameters"]),
         )
-    return tuple(tools)
+        for found in entries
+        if found is not None  # what stands before the first
+    )
 
 
 def _schema(literal: str) -> dict[str, Json]:
-    """`{'token': {'type': 'str', 'description': '…'}}` as a JSON Schema. Raises ValueError."""
-    if len(literal) > _MAX_LITERAL:
-        raise ValueError(f"a parameter text of {len(literal)} characters")
-    try:
-        declared = ast.literal_eval(literal)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError(f"a parameter text that is not a literal: {literal[:60]!r}") from None
-    if not isinstance(declared, dict) or not all(isinstance(d, dict) for d in declared.values()):
-        raise ValueError(f"a parameter text that is not an object of objects: {literal[:60]!r}")
+    """`{'token': {'type': 'str', 'description': '…'}}` as a JSON Schema."""
+    declared: dict[str, dict[str, Json]] = ast.literal_eval(literal)
     return {
         "type": "object",
-        "properties": {str(name): json_schema.normalise(d) for name, d in declared.items()},
+        "properties": {name: json_schema.normalise(schema) for name, schema in declared.items()},
     }
 
 

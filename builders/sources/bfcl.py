@@ -12,12 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.prompts import json_schema
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
-from .base import HINT, Item, Reader, Unusable, clean_row, item, json_lines
+from .base import Item, Reader, Unusable, clean_row, item, json_lines
 
 SOURCE = "bfcl_v3"
 FOLDER = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data"
@@ -87,19 +86,13 @@ def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
     answers = {answer.id: answer for _, answer in json_lines(root, answers_of(file), PossibleAnswer)}
     for index, question in json_lines(root, file, Question):
         clean_id = f"{SOURCE}__{stem}__{question.id}"
-        make = partial(_sample, question, answers.get(question.id), clean_id, stem.removeprefix("BFCL_v3_"))
+        make = partial(_sample, question, answers[question.id], clean_id, stem.removeprefix("BFCL_v3_"))
         yield str(index), item(SOURCE, file, str(index), clean_id, make)
 
 
-def _sample(question: Question, answer: PossibleAnswer | None, clean_id: str, category: str) -> Sample:
+def _sample(question: Question, answer: PossibleAnswer, clean_id: str, category: str) -> Sample:
     if question.id in WRONG_GOLD:
         raise Unusable("known_wrong_gold", WRONG_GOLD[question.id])
-    if len(question.question) != 1:
-        raise Unusable("not_single_turn", f"The record has {len(question.question)} turns.")
-    if answer is None:
-        raise Unusable("no_label", "The file of possible answers has no record with this id.")
-    if any(len(call) != 1 for call in answer.ground_truth):
-        raise Unusable("gold_not_decodable", "A golden call names not exactly one function.")
     golden = tuple(
         Call(name, parameters) for call in answer.ground_truth for name, parameters in call.items()
     )
@@ -107,14 +100,9 @@ def _sample(question: Question, answer: PossibleAnswer | None, clean_id: str, ca
 
 
 def no_call_records(root: Path, category: str) -> Iterator[Sample | str]:
-    """The records of a pool in which no call is right, in the file's order: a sample, or why it is left out.
-
-    Raises UserError for a missing or corrupt file.
-    """
+    """The records of a pool in which no call is right, in order: a sample, or why it is left out."""
     file, seen = no_call_file(category), set[str]()
-    for index, question in json_lines(root, file, Question):
-        if len(question.question) != 1:
-            raise UserError(f"{file}: record {index}: it has {len(question.question)} turns ({HINT})")
+    for _, question in json_lines(root, file, Question):
         messages, tools = tuple(question.question[0]), _tools(question)
         if reason := _unfit(messages, tools):
             yield reason

@@ -14,7 +14,7 @@ import msgspec
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Item, ReactTurn, Reader, Unusable, clean_row, embedded_tools, item, json_list
+from .base import Item, ReactTurn, Reader, clean_row, embedded_tools, item, json_list
 from .upstream import must_be_pinned
 
 SOURCE = "rotbench"
@@ -47,9 +47,11 @@ def noisy(root: Path, level: str, *, pinned: bool) -> tuple[Sample, ...]:
     """The noisy versions of clean samples, each under its clean sample's id, in the file's order.
 
     Golden values are as written: which tool steers the dialogue is known from the clean sample only. Raises
-    UserError for a missing or corrupt file, and (with `pinned`) for one that is not the pinned one.
+    UserError (with `pinned`) for a file that is missing or not the pinned one.
     """
     file = f"rotbench/Data/First_Turn/{level}.json"
+    if pinned:
+        must_be_pinned(root, file)
     found: list[Sample] = []
     for index, record in json_list(root, file, Record):
         clean_id = f"{SOURCE}__{record.id}"
@@ -57,31 +59,21 @@ def noisy(root: Path, level: str, *, pinned: bool) -> tuple[Sample, ...]:
         made = item(SOURCE, file, str(index), clean_id, make)
         if isinstance(made, Sample):
             found.append(made)
-    if pinned:
-        must_be_pinned(root, file)
     return tuple(found)
 
 
 def _sample(record: Record, clean_id: str, *, noisy: bool = False) -> Sample:
     turns = {turn.role: turn.value for turn in record.conversations}
-    query, answers = turns.get("user"), turns.get("assistant")
-    if not isinstance(query, str) or len(record.conversations) > 3:
-        raise ValueError("the conversation is not a system, a user and an assistant turn")
-    golden = [(_call(text, noisy),) for text in ([answers] if isinstance(answers, str) else answers or [])]
-    message = Message("user", query.removesuffix(TAIL))
-    return clean_row(
-        SOURCE, clean_id, record.scenario, [message], embedded_tools(turns.get("system")), golden
-    )
+    golden = [(_call(text, noisy),) for text in turns["assistant"]]
+    message = Message("user", str(turns["user"]).removesuffix(TAIL))
+    return clean_row(SOURCE, clean_id, record.scenario, [message], embedded_tools(turns["system"]), golden)
 
 
 def _call(react: str, noisy: bool = False) -> Call:
     """The call of a golden text `Thought: …, Action: name, Action Input: {…}`, each on a line of its own."""
     _, _, action = react.partition("\nAction: ")
     name, _, text = action.partition("\nAction Input: ")
-    try:
-        parameters = msgspec.json.decode(text, type=dict[str, Json])
-    except ValueError:
-        raise Unusable("gold_not_decodable", "A golden text has no readable Action Input.") from None
+    parameters = msgspec.json.decode(text, type=dict[str, Json])
     free = not noisy and name.strip() in CONTROL_TOOLS
     return Call(
         name.strip(),

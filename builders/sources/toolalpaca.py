@@ -79,10 +79,9 @@ def _call(step: Step, hidden: frozenset[str]) -> Call:
 
 
 def _tool(name: str, text: str) -> Tool:
-    """A tool from `description`, `Parameters: {…}`, `Output: …`. Raises ValueError."""
+    """A tool from `description`, `Parameters: {…}`, `Output: …`."""
     found = _FUNCTION.fullmatch(text)
-    if found is None:
-        raise ValueError(f"tool {name!r} has no parameters text")
+    assert found is not None, name
     declared = msgspec.json.decode(found["parameters"], type=dict[str, str])
     schema: dict[str, Json] = {
         "type": "object",

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Item, ReactTurn, Reader, Unusable, clean_row, decode, embedded_tools, item, json_list
+from .base import Item, ReactTurn, Reader, Unusable, clean_row, embedded_tools, item, json_lines, json_list
 
 SOURCE = "tooleyes"
 LABELS = "tooleyes_gold.jsonl"
@@ -53,16 +52,9 @@ class Label(msgspec.Struct):
 
 
 def labels(root: Path) -> dict[int, Label]:
-    """The labels by record index. Raises UserError naming the line."""
-    beside = root / LABELS
-    path = beside if beside.is_file() else Path(__file__).parents[1] / "data" / LABELS
-    found: dict[int, Label] = {}
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        label = decode(line, Label, f"{path.name}: line {number}")
-        if label.record in found:
-            raise UserError(f"{path.name}: line {number}: record {label.record} has a label already")
-        found[label.record] = label
-    return found
+    """The labels by record index."""
+    folder = root if (root / LABELS).is_file() else Path(__file__).parents[1] / "data"
+    return {label.record: label for _, label in json_lines(folder, LABELS, Label)}
 
 
 def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
@@ -78,9 +70,6 @@ def _sample(record: Record, clean_id: str, label: Label | None) -> Sample:
     if label is None:
         raise Unusable("no_label", "Upstream has no golden answer and we have no label for this query.")
     turns = {turn.role: turn.value for turn in record.conversations}
-    query = turns.get("user")
-    if not isinstance(query, str) or len(record.conversations) > 2:
-        raise ValueError("the conversation is not a system and a user turn")
     answers = [
         tuple(Call(name, {}) for name in names)
         for names in (*product(*(step.any_of for step in label.steps)), *label.also)
@@ -89,8 +78,8 @@ def _sample(record: Record, clean_id: str, label: Label | None) -> Sample:
         SOURCE,
         clean_id,
         record.scenario,
-        [Message("user", query)],
-        embedded_tools(turns.get("system")),
+        [Message("user", str(turns["user"]))],
+        embedded_tools(turns["system"]),
         answers,
         gold_keys=label.steps[0].parameters if label.steps else None,
     )

@@ -107,11 +107,15 @@ def pins() -> Pins:
 
 
 def must_be_pinned(root: Path, file: str, at: Path | None = None) -> None:
-    """Raises UserError where the file (under `root`, or `at`) is not the pinned one, or has no pin."""
+    """Raises UserError where the file (under `root`, or `at`) is missing, is not the pinned one, or has no
+    pin."""
     pin = next((pin for pin in pins().files if pin.path == file), None)
     if pin is None:
         raise UserError(f"{file}: the file has no pin: add it to builders/data/pins.json")
-    if problem := pin.problem(at or root / file):
+    place = at or root / file
+    if not place.exists():
+        raise UserError(f"missing source file {file} in {root}: run `rbtc data fetch`, or pass --sources")
+    if problem := pin.problem(place):
         raise UserError(f"{file}: wrong checksum: {problem}; `rbtc data fetch` downloads the pinned file")
 
 

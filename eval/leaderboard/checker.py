@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import Literal, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
@@ -71,21 +71,10 @@ CHECKER = (
 _FAILED, _MEMORY = 3, 4
 """Exit codes of a child."""
 
-Ending = Literal["memory", "time", "crash"]
-_ENDINGS: dict[int, Ending] = {
-    _MEMORY: "memory",
-    -signal.SIGABRT: "memory",
-    -signal.SIGXCPU: "time",
-    -signal.SIGKILL: "time",
-}
-
-
-class Exceeded(Exception):
-    """A child did not get to its end."""
-
-    def __init__(self, ending: Ending) -> None:
-        super().__init__(ending)
-        self.ending = ending
+_MUCH = ("size", "reading it needs more memory than a run may take")
+_LONG = ("score", "reading and scoring it took longer than a run may take")
+_ENDINGS = {_MEMORY: _MUCH, -signal.SIGABRT: _MUCH, -signal.SIGXCPU: _LONG, -signal.SIGKILL: _LONG}
+"""Exit code → step and text of a refusal."""
 
 
 class Limits(NamedTuple):
@@ -101,7 +90,7 @@ class Limits(NamedTuple):
 
 def in_child(work: Callable[[Path], bytes], limits: Limits) -> bytes:
     """What `work` returns, from a process of its own; it gets a folder that is gone afterwards. Raises
-    Exceeded where it raises, or does not get to its end.
+    Refused where it raises, or does not get to its end.
 
     It is a fork, so that what is loaded need not be loaded again. Of a process whose threads may hold a lock,
     an app for one, it may hang: there let a command do the work.
@@ -116,7 +105,7 @@ def in_child(work: Callable[[Path], bytes], limits: Limits) -> bytes:
             child.kill()
             child.join()
         if child.exitcode:
-            raise Exceeded(_ENDINGS.get(child.exitcode, "crash"))
+            raise Refused(*_ENDINGS.get(child.exitcode, ("format", "it could not be read to its end")))
         return answer.read_bytes()
 
 
@@ -157,12 +146,6 @@ LIMITS = Limits(memory=3 << 30, cpu_s=300, wall_s=900, file=1 << 30)
 """What one run may cost. 3,977 rows take about 1 s, the default live dataset about 6 s; the longest replies
 that are read at all take a minute."""
 
-_EXCEEDED = {
-    "memory": ("size", "reading it needs more memory than a run may take"),
-    "time": ("score", "reading and scoring it took longer than a run may take"),
-    "crash": ("format", "it could not be read to its end"),
-}
-
 
 def checked(folder: Path, run: str, data: Datasets) -> Entry:
     """The entry of a run folder, from a child with limits, which is killed where it exceeds them.
@@ -175,10 +158,7 @@ def checked(folder: Path, run: str, data: Datasets) -> Entry:
         except Refused as refused:
             return msgspec.json.encode((refused.step, str(refused), refused.details))
 
-    try:
-        found = msgspec.json.decode(in_child(work, LIMITS), type=Entry | tuple[str, str, tuple[str, ...]])
-    except Exceeded as exceeded:
-        raise Refused(*_EXCEEDED[exceeded.ending]) from None
+    found = msgspec.json.decode(in_child(work, LIMITS), type=Entry | tuple[str, str, tuple[str, ...]])
     if isinstance(found, tuple):
         raise Refused(*found)
     return found

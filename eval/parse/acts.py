@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from .around import NEAR, Group, Lead, Tail, groups_of, lead_of, sentences_of, tail_of
+from .context import Found
 from .cues import Compiled, cues_for
-from .findings import Found
 
 _MAX_GROUPS = 16
 """So many passages of calls are looked at in one reply; what comes after them is not made."""
@@ -68,21 +68,15 @@ def made_and_quoted(
         spoken.append(dropped or cue(text, group, following if following >= 0 else len(text)) is not None)
     below = range(1, len(groups))
     for number in (*below, *reversed(below)):  # what one item of a list is, all are
-        if _in_one_list(text, groups[number - 1], groups[number]):
+        one, two = groups[number - 1], groups[number]
+        lines = text[one.end : two.start].split("\n")
+        if two.start - one.end <= NEAR and len(lines) == 2 and _ITEM.fullmatch(lines[1]) is not None:
             spoken[number - 1] = spoken[number] = spoken[number - 1] or spoken[number]
     acts: list[Found] = []
     quoted: list[Found] = []
     for group, is_spoken in zip(groups, spoken, strict=True):
         (quoted if is_spoken else acts).extend(group.members)
     return acts, quoted
-
-
-def _in_one_list(text: str, one: Group, two: Group) -> bool:
-    """Whether two passages are neighbours in a list or a table: the line below begins with an item's mark."""
-    if two.start - one.end > NEAR:
-        return False
-    lines = text[one.end : two.start].split("\n")
-    return len(lines) == 2 and _ITEM.fullmatch(lines[1]) is not None
 
 
 def beside_refusal(text: str, marked: Sequence[Found]) -> bool:

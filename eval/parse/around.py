@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from .context import end_of
-from .findings import Found
+from .context import Found, end_of
 
 NEAR = 600
 """Characters in front of a call, and behind it, that can govern it."""

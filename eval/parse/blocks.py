@@ -5,9 +5,8 @@ import re
 
 from robustbench_tc.schema import Call, Json
 
-from .context import TOOL_NAME, ParseContext, bare_name, end_of
+from .context import TOOL_NAME, Finding, Found, ParseContext, bare_name, end_of
 from .elements import read_body, read_children
-from .findings import Finding, Found
 from .json_text import block
 from .json_values import arguments_at
 from .names import is_no_name

@@ -1,4 +1,5 @@
-"""What the readers share while one reply is read: the registry, the work left, the flags, bracket matching.
+"""What the readers share while one reply is read: what they find, the registry, the work left, the flags,
+bracket matching.
 
 Every scan and every attempt to parse draws on one allowance, so that a hostile text costs a bounded time
 whatever it makes the readers try.
@@ -7,8 +8,9 @@ whatever it makes the readers try.
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
-from robustbench_tc.schema import Json, Tool
+from robustbench_tc.schema import Call, Json, Tool
 
 from .names import stripped_prefix
 
@@ -45,6 +47,23 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 Declared = dict[str, dict[str, Json]]
 """Tool → parameter → its schema."""
+
+
+class Finding(NamedTuple):
+    """One call. `raw` is the text of arguments that are not an object: the call then has no parameters."""
+
+    call: Call
+    raw: str | None = None
+
+
+class Found(NamedTuple):
+    """Calls that one passage of the final answer writes out."""
+
+    start: int
+    end: int
+    findings: tuple[Finding, ...]
+    code: str
+    """Of the format, a key of `formats.FORMATS`."""
 
 
 class ParseContext:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Call, Json
 
-from .context import ParseContext, bare_name
-from .findings import Finding, Found
+from .context import Finding, Found, ParseContext, bare_name, end_of
 from .json_values import arguments_at, object_at, value_at
 from .typed import element_text, typed, types_of, unescaped
 
@@ -182,8 +181,7 @@ def read_body(
     text: str, start: int, tag: str, name: str | None, context: ParseContext, *, entities: bool
 ) -> Body | None:
     """The arguments from behind the opening tag on. None where they were cut off."""
-    gap = _SPACE.match(text, start)
-    at = gap.end() if gap else start
+    at = end_of(_SPACE, text, start)
     if text.startswith("```", at):
         at = text.find("{", at) if 0 <= text.find("{", at) - at < 16 else at
     sign = text[at : at + 1]
@@ -202,8 +200,7 @@ def read_body(
 
 def _behind(text: str, at: int, tag: str) -> int:
     """The position behind the closing tag where only layout stands before it, else `at`."""
-    gap = re.compile(r"\s*+(?:```\s*+)?" + re.escape(f"</{tag}>")).match(text, at)
-    return gap.end() if gap else at
+    return end_of(re.compile(r"\s*+(?:```\s*+)?" + re.escape(f"</{tag}>")), text, at)
 
 
 def read_children(
@@ -216,8 +213,7 @@ def read_children(
     named: str | None = None
     closing = f"</{tag}>"
     while len(parameters) < _MAX_CHILDREN:
-        gap = _SPACE.match(text, at)
-        at = gap.end() if gap else at
+        at = end_of(_SPACE, text, at)
         if text.startswith(closing, at):
             return Body(parameters, at + len(closing), raw, has_elements=True, name=named)
         if empty := _EMPTY_CHILD.match(text, at):
@@ -379,12 +375,11 @@ def _nested(content: str, schema: Json, context: ParseContext, entities: bool, d
         if value is None:
             return None
         text, at = value
-        inner = (
-            items if is_list else (declared or {}).get(child["word"]) if isinstance(declared, dict) else None
-        )
+        inner = items
+        if not is_list:
+            inner = declared.get(child["word"]) if isinstance(declared, dict) else None
         read = _child_value(text, "", inner, context, entities, depth + 1)
         listed.append(read)
         found[child["word"]] = read
-        gap = _SPACE.match(content, at)
-        at = gap.end() if gap else at
+        at = end_of(_SPACE, content, at)
     return listed if is_list else found

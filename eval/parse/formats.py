@@ -10,8 +10,7 @@ import msgspec
 from robustbench_tc import sources
 
 from . import labelled, plain, python_calls, python_lines, react
-from .context import ParseContext
-from .findings import Found
+from .context import Found, ParseContext
 from .json_text import json_anywhere
 
 Values = Literal["JSON", "Python", "schema", "text", "own"]

@@ -20,15 +20,11 @@ _UNITS_FOR_NOTHING = 100
 _MAX_UNQUOTED = 4_096
 
 
-def braces_at(text: str, start: int, name: str, context: ParseContext) -> tuple[dict[str, Json], int] | None:
-    """The arguments in the braces that open at `start`, and the position behind. Where a text has no markers the
-    schema says what it is."""
-    return _members(text, start, context.schemas_of(name), context, 0)
-
-
-def _members(
-    text: str, start: int, schemas: dict[str, Json], context: ParseContext, depth: int
+def braces_at(
+    text: str, start: int, schemas: dict[str, Json], context: ParseContext, depth: int = 0
 ) -> tuple[dict[str, Json], int] | None:
+    """The arguments in the braces that open at `start`, and the position behind. Where a text has no markers the
+    schema of its parameter says what it is."""
     found: dict[str, Json] = {}
     at = start + 1
     while (key := _KEY.match(text, at)) is not None and context.spend(_UNITS):
@@ -38,7 +34,7 @@ def _members(
             if read is None and text[at] == "{" and depth < MAX_DEPTH:
                 inner = schemas.get(key[1])
                 schema = Tool("", "", inner if isinstance(inner, dict) else {})
-                read = _members(text, at, schema.properties, context, depth + 1)
+                read = braces_at(text, at, schema.properties, context, depth + 1)
             if read is None:
                 return None
             found[key[1]], at = read

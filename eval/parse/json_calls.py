@@ -8,8 +8,7 @@ import msgspec
 
 from robustbench_tc.schema import Call, Json
 
-from .context import ParseContext, bare_name, end_of, unfenced
-from .findings import Finding
+from .context import Finding, ParseContext, bare_name, end_of, unfenced
 from .json_values import MAX_RAW, arguments_at, decode, decode_object, value_at
 from .names import declines, is_no_name
 from .stored import clean, clean_text

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from robustbench_tc.schema import Json
 
-from .context import ParseContext, unfenced
-from .findings import Finding, Found
+from .context import Finding, Found, ParseContext, unfenced
 from .json_calls import broken_call_at, calls_of
 from .json_values import decode, object_at
 

@@ -5,8 +5,7 @@ import re
 
 from robustbench_tc.schema import Call, Json
 
-from .context import ParseContext, bare_name
-from .findings import Finding, Found
+from .context import Finding, Found, ParseContext, bare_name, end_of
 from .json_values import object_at
 from .python_calls import single
 from .typed import typed, types_of
@@ -65,7 +64,7 @@ def _arguments(
     text: str, position: int, name: str, context: ParseContext
 ) -> tuple[dict[str, Json], int, str] | None:
     label = _ARGUMENTS.match(text, position)
-    first = _PAIR.match(text, _behind_line(text, position))
+    first = _PAIR.match(text, end_of(_LINE_END, text, position))
     if label is None or (first is not None and first[1] in context.schemas_of(name)):
         return _lines(text, position, name, context)
     at = label.end()
@@ -87,7 +86,7 @@ def _lines(
 ) -> tuple[dict[str, Json], int, str] | None:
     """T4: `key: value`, one parameter a line, some of them declared; a list may follow its key, one item a line."""
     schemas = context.schemas_of(name)
-    at = _behind_line(text, position)
+    at = end_of(_LINE_END, text, position)
     found: dict[str, Json] = {}
     declared = 0
     while len(found) < _MAX_PAIRS and (pair := _PAIR.match(text, at)):
@@ -107,18 +106,13 @@ def _lines(
                     return None
                 items.append(typed(_unquoted(item[1].strip()), inner, context))
                 at = item.end()
-            found[key] = items if items else ""
+            found[key] = items or ""
             continue
         types = types_of(schemas.get(key))
         found[key] = typed(
             _unquoted(value) if "string" in types or not types else value, schemas.get(key), context
         )
     return (found, at, "T4") if declared else None
-
-
-def _behind_line(text: str, position: int) -> int:
-    gap = _LINE_END.match(text, position)
-    return gap.end() if gap else position
 
 
 def _unquoted(value: str) -> str:

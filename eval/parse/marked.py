@@ -8,9 +8,8 @@ import re
 from robustbench_tc.schema import Call
 
 from .blocks import read_block
-from .context import TOOL_NAME, ParseContext, end_of
+from .context import TOOL_NAME, Finding, Found, ParseContext, end_of
 from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body, read_children
-from .findings import Finding, Found
 from .json_calls import without_schema
 from .names import is_no_name
 from .payload import read_payload
@@ -204,7 +203,8 @@ def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | 
     opening = opening_at(text, match.end(), context)
     if opening is None:
         return None
-    raw = word.lower().startswith(_RAW_WRAPPERS) or _is_raw(text, start)
+    # MiniMax's wrapper stands in front of an <invoke> whose values are raw
+    raw = word.lower().startswith(_RAW_WRAPPERS) or "minimax:tool_call" in text[max(0, start - 4_096) : start]
     if known is not None and plain not in ("invoke",) and not (plain in CALL_TAGS and opening.attributes):
         told = opening._replace(attributes={"tool": known, **opening.attributes})
         given = named_by_attribute(text, start, word, told, context, entities=True)
@@ -219,11 +219,6 @@ def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | 
             return None
         return Found(start, body.end, (Finding(Call(body.name, body.parameters), raw=body.raw),), "X3")
     return read_block(text, start, opening.end, word, context)
-
-
-def _is_raw(text: str, start: int) -> bool:
-    """Whether the values of an `<invoke>` are raw: MiniMax's wrapper stands in front of it."""
-    return "minimax:tool_call" in text[max(0, start - 4_096) : start]
 
 
 def _function_equals(text: str, start: int, at: int, tag: str, context: ParseContext) -> Found | None:

@@ -6,8 +6,7 @@ import re
 from robustbench_tc.schema import Call
 
 from . import loose_python
-from .context import TOOL_NAME, ParseContext, end_of
-from .findings import Finding
+from .context import TOOL_NAME, Finding, ParseContext, end_of
 from .gemma import braces_at
 from .json_calls import broken_call_at, call_of, calls_of
 from .json_values import arguments_at, object_at, value_at
@@ -72,9 +71,10 @@ def named_at(text: str, at: int, context: ParseContext) -> tuple[list[Finding], 
     if not head["glue"].strip() and not head[0].startswith("call:") and not context.may_name(name):
         return None
     kind = "gemma" if head[0].startswith("call:") else "sep" if "sep" in head[0] else "json"
-    found = braces_at(text, head.end(), name, context) if kind == "gemma" else None
+    schemas = context.schemas_of(name)
+    found = braces_at(text, head.end(), schemas, context) if kind == "gemma" else None
     if found is None:
-        found = object_at(text, head.end(), context) or braces_at(text, head.end(), name, context)
+        found = object_at(text, head.end(), context) or braces_at(text, head.end(), schemas, context)
     if found is not None:
         inside = call_of(found[0], context, tagged=True) if context.resolve(name) is None else None
         if inside is not None and context.resolve(inside.call.name) is not None:  # the id was only a number

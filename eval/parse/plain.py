@@ -5,8 +5,7 @@ from urllib.parse import unquote
 
 from robustbench_tc.schema import Call, Json
 
-from .context import ParseContext, bare_name
-from .findings import Finding, Found
+from .context import Finding, Found, ParseContext, bare_name
 from .json_values import object_at
 from .payload import named_at
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from robustbench_tc.schema import Call, Json
 
 from . import loose_python, python_literals
-from .context import NAME, STRING, TOOL_NAME, ParseContext, bare_name, end_of, unfenced
-from .findings import Finding, Found
+from .context import NAME, STRING, TOOL_NAME, Finding, Found, ParseContext, bare_name, end_of, unfenced
 from .json_calls import NAME_KEYS, PARAMETER_KEYS
 from .json_values import decode_value
 from .python_values import Refused, dotted, keywords, tree, value

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import loose_python
-from .context import STRING, TOOL_NAME, ParseContext, end_of
-from .findings import Finding, Found
+from .context import STRING, TOOL_NAME, Finding, Found, ParseContext, end_of
 from .python_calls import is_in_value, is_signature, single, without_annotations
 
 _CALL = re.compile(rf"(?<![\w.-])({TOOL_NAME})[ \t]{{0,2}}\(")

@@ -5,6 +5,7 @@ of tokens are bounded. Behaviour: scoring.md sections 1.2 and 9.
 """
 
 import ast
+import json
 import operator
 import re
 import warnings
@@ -103,7 +104,7 @@ def value(node: ast.expr, depth: int = 0) -> Json:
         case ast.Dict(keys=keys, values=values):
             # Equal keys (1 and True) are one before they become text.
             raw = {_key(key, depth): value(item, depth + 1) for key, item in zip(keys, values, strict=True)}
-            return {_key_text(key): item for key, item in raw.items()}
+            return {key if isinstance(key, str) else json.dumps(key): item for key, item in raw.items()}
         case ast.UnaryOp(op=op, operand=operand):
             return _unary(op, operand, depth)
         case ast.BinOp():
@@ -176,15 +177,6 @@ def _key(node: ast.expr | None, depth: int) -> Json:
     if isinstance(key, list | dict):
         raise Refused
     return key
-
-
-def _key_text(key: Json) -> str:
-    """A key as JSON spells it."""
-    if key is None:
-        return "null"
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
 
 
 def _unary(op: ast.unaryop, operand: ast.expr, depth: int) -> Json:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Call, Json
 
-from .context import TOOL_NAME, ParseContext, bare_name, end_of
-from .findings import Finding, Found
+from .context import TOOL_NAME, Finding, Found, ParseContext, bare_name, end_of
 from .json_calls import arguments_of
 from .json_values import MAX_RAW, decode_object, object_at
 from .names import is_no_name

@@ -8,8 +8,7 @@ import msgspec
 from robustbench_tc.schema import Call, Json, Tool
 
 from . import acts, harmony, turns
-from .context import MAX_CHARS, ParseContext
-from .findings import Finding, Found
+from .context import MAX_CHARS, Finding, Found, ParseContext
 from .formats import BARE, LABELLED, MARKED, order_of
 from .json_calls import native, raw_texts
 from .marked import admitted, outermost, read_marked, without_namespaces

@@ -20,8 +20,7 @@ import msgspec
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import unknown
-from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.eval.prompts.history import earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls, render_calls
 from robustbench_tc.schema import Message, Sample, Tool, dumps
 from robustbench_tc.sources import Source
 

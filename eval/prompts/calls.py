@@ -1,10 +1,12 @@
-"""Calls as a model would write them: text in a source's output format."""
+"""Calls as a model would write them: text in a source's output format; calls of earlier turns read back."""
 
 import keyword
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from robustbench_tc.errors import unknown
-from robustbench_tc.schema import Call, Json, dumps
+from robustbench_tc.schema import Call, Json, Message, dumps
 
 DECLINED = "None of the listed tools fits this request, so I make no call."
 """What an agent says whose answer has no calls."""
@@ -22,10 +24,26 @@ def python_calls(calls: Sequence[Call]) -> str:
     return "[" + ", ".join(map(_python_call, calls)) + "]"
 
 
+_BEGIN, _END = "<tool_call>", "</tool_call>"
+
+
 def tool_call_tags(calls: Sequence[Call]) -> str:
-    """One JSON object per line between call tags."""
+    """One JSON object per line between call tags: also how the rows write calls of earlier turns."""
     lines = [dumps({"name": call.name, "parameters": call.parameters}) for call in calls]
-    return "\n".join(["<tool_call>", *lines, "</tool_call>"])
+    return "\n".join([_BEGIN, *lines, _END])
+
+
+def earlier_calls(message: Message) -> tuple[str, tuple[Call, ...]] | None:
+    """The text in front of a message's calls, and the calls; None where it does not end with such."""
+    lines = message.content.split("\n")
+    if lines[-1] != _END or _BEGIN not in lines:
+        return None
+    begin = len(lines) - 1 - lines[::-1].index(_BEGIN)
+    try:
+        calls = [msgspec.json.decode(line, type=Call) for line in lines[begin + 1 : -1]]
+    except (ValueError, RecursionError):
+        return None
+    return ("\n".join(lines[:begin]), tuple(calls)) if calls else None
 
 
 def react(calls: Sequence[Call]) -> str:

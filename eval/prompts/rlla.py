@@ -9,10 +9,10 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.prompts.history import as_text, earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls, tool_call_tags
 from robustbench_tc.eval.prompts.rlla_form import (
     CALL_THOUGHT,
     HISTORY,
@@ -98,7 +98,7 @@ def _reply(text: str) -> tuple[str, list[str]]:
     if found is None:
         return f"{REPLY_THOUGHT}\n<response> {text} </response>", []
     before, calls = found
-    parts = [CALL_THOUGHT, as_text(calls)]
+    parts = [CALL_THOUGHT, tool_call_tags(calls)]
     if before.strip():
         parts.append(f"<response> {before.strip()} </response>")
     return "\n".join(parts), [call.name for call in calls]
@@ -157,17 +157,11 @@ def _system_texts(folder: Path) -> Iterator[tuple[str, str]]:
         for number, row in enumerate(parquet.read_rows([path], ["prompt"]), 1):
             if "prompt" not in row:
                 break
-            text = _system(row["prompt"])
-            if text is None or len(text) > MAX_SYSTEM:
-                raise UserError(f"{path}, row {number}: its prompt does not begin with a system text")
+            match row["prompt"]:
+                case [{"role": "system", "content": str(text)}, *_] if len(text) <= MAX_SYSTEM:
+                    pass
+                case _:
+                    raise UserError(f"{path}, row {number}: its prompt does not begin with a system text")
             if (digest := hashlib.sha256(text.encode()).digest()) not in seen:
                 seen.add(digest)
                 yield f"{path}, row {number}", text
-
-
-def _system(prompt: Any) -> str | None:
-    """The system text of a prompt: a list of role and content."""
-    match prompt:
-        case [{"role": "system", "content": str(text)}, *_]:
-            return text
-    return None

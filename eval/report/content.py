@@ -196,7 +196,9 @@ def build(
     """
     aligned = align(runs, subset=subset, expected=expected)
     labels = labels_of(runs)
-    base = _baseline(runs, labels, baseline)
+    if (baseline or "").startswith("paper:"):
+        raise UserError("the paper's models are of another dataset version: no baseline for marks")
+    base = None if baseline is None else _place(runs, labels, baseline, "baseline")
     without = _trained_without(runs, labels, held_out, by)
     summaries = [summarise(o, convention, allow_missing=allow_missing) for o in aligned]
     models = []
@@ -276,14 +278,6 @@ def params_of(name: str) -> float | None:
     }
     found = re.findall(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)b(?![A-Za-z0-9])", name.lower())
     return sizes.get(name.lower(), float(found[-1]) if found else None)
-
-
-def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) -> int | None:
-    if wanted is None:
-        return None
-    if wanted.startswith("paper:"):
-        raise UserError("the paper's models belong to another dataset version and cannot be the baseline")
-    return _place(runs, labels, wanted, "baseline")
 
 
 def _trained_without(

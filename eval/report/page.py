@@ -114,12 +114,17 @@ def html(report: Report, samples: Embedded = NO_ROWS, saved: Mapping[str, str] |
     names = {t.code: taxonomy.named(t.code) for t in kinds}
     styles = [str(figures.style()), _own("page.css"), *([_own("episodes.css")] if samples.episodes else [])]
     scripts = [_own("page.js"), *([_own("browser.js")] if samples.text else [])]
+    script, style = (
+        " ".join(f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+        for texts in (scripts, styles)
+    )
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             report=report,
-            policy=_policy(styles, scripts),
+            policy=f"default-src 'none'; script-src {script}; style-src {style}; img-src data:; "
+            "base-uri 'none'; form-action 'none'",
             styles=[Markup(text) for text in styles],
             scripts=[Markup(text) for text in scripts],
             samples=samples,
@@ -183,19 +188,6 @@ def breakable(name: str) -> Markup:
 
 def _own(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
-    """Content-Security-Policy: these texts and nothing else."""
-
-    script, style = (
-        " ".join(f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
-        for texts in (scripts, styles)
-    )
-    return (
-        f"default-src 'none'; script-src {script}; style-src {style}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _there(report: Report, samples: Embedded, anchor: str) -> bool:

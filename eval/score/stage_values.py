@@ -1,6 +1,8 @@
 """Values at the stage `fill`: whether the scorer of a source takes one, and how a wrong one is wrong."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
 
 from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample
@@ -16,21 +18,18 @@ LEAVES = 1_000
 
 def value_fits(scorer: str, value: Json, accepted: list[Json], declared: Json, golden: Call) -> bool:
     """Whether the scorer of that name takes `value` for one of the accepted ones."""
+    schema = declared if isinstance(declared, dict) else {}
     if scorer == "bfcl_v3":
-        return bfcl.value_reason(value, accepted, declared if isinstance(declared, dict) else {}) is None
+        return bfcl.value_reason(value, accepted, schema) is None
     if scorer == "rotbench" and rotbench.is_control(golden):
         return True
-    if ANY in accepted:
-        return True
-    match scorer:
-        case "apibank":
-            schema = declared if isinstance(declared, dict) else {}
-            return any(apibank.equal(value, answer, schema) for answer in accepted)
-        case "toolalpaca":
-            return any(toolalpaca.equal(value, answer) for answer in accepted)
-        case "rotbench":
-            return any(rotbench.equal(value, answer) for answer in accepted)
-    return any(json_equal(value, answer) for answer in accepted)
+    of_scorers: dict[str, Callable[[Json, Json], bool]] = {
+        "apibank": partial(apibank.equal, declared=schema),
+        "toolalpaca": toolalpaca.equal,
+        "rotbench": rotbench.equal,
+    }
+    equal = of_scorers.get(scorer, json_equal)
+    return ANY in accepted or any(equal(value, answer) for answer in accepted)
 
 
 def fill_detail(value: Json, accepted: list[Json], row: Sample, clean: Sample, mode: str | None) -> str:

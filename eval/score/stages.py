@@ -255,7 +255,7 @@ class _Comparison:
         if self.scorer == "bfcl_v3":
             return OMIT in accepted
         if self.scorer == "toolalpaca":
-            return any(answer is None or (isinstance(answer, str) and answer in FREE) for answer in accepted)
+            return any(answer in FREE for answer in accepted)
         return may_be_left_out(accepted)
 
     def _is_namesake(self, call: Call) -> bool:

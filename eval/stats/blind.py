@@ -5,7 +5,7 @@ become the lines that stand under every table.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -40,17 +40,16 @@ def lines(figures: Sequence[TypeFigures]) -> tuple[BlindLine, ...]:
     if not figures:
         return ()
     names = dict.fromkeys(name for one in figures for name in one.right)
-    made = [_line(name, figures, lambda one, name=name: one.right.get(name)) for name in names]  # type: ignore[misc]
+    right: dict[str, list[float | None]] = {name: [one.right.get(name) for one in figures] for name in names}
     if any(one.classifier is not None for one in figures):
-        made.append(_line(CLASSIFIER, figures, lambda one: one.classifier))
-    made.append(_line(CHANCE, figures, lambda one: one.chance * one.rows))
-    return tuple(made)
+        right[CLASSIFIER] = [one.classifier for one in figures]
+    right[CHANCE] = [one.chance * one.rows for one in figures]
+    return tuple(_line(name, figures, counts) for name, counts in right.items())
 
 
-def _line(
-    name: str, figures: Iterable[TypeFigures], right: Callable[[TypeFigures], float | None]
-) -> BlindLine:
-    counted = {one.type_code: (n, one.rows) for one in figures if (n := right(one)) is not None}
+def _line(name: str, figures: Sequence[TypeFigures], right: Sequence[float | None]) -> BlindLine:
+    pairs = zip(figures, right, strict=True)
+    counted = {one.type_code: (n, one.rows) for one, n in pairs if n is not None}
     return BlindLine(
         name=name,
         heads={

@@ -134,15 +134,20 @@ def read_run(folder: str | Path) -> Run:
         dtype=object,
     )
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
-    run = Run(
+    seen = Counter(zip(rows["id"].tolist(), rows["repeat"].tolist(), strict=True))
+    doubled = [one for one in seen.items() if one[1] > 1]
+    for (row, repeat), times in doubled:
+        raise UserError(
+            f"{folder} holds {len(doubled)} predictions more than once, the first {row!r} repeat {repeat} "
+            f"{times} times: score the run again or remove the copies"
+        )
+    return Run(
         path=str(folder),
         record=open_run(Path(folder)).record,
         model=_only(rows["model"], "model", scores),
         mode=_only(rows["mode"], "mode", scores),
         rows=rows,
     )
-    _refuse_duplicates(run)
-    return run
 
 
 def is_live(folder: str | Path) -> bool:
@@ -177,16 +182,6 @@ def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:
             f"{path} mixes {len(found)} {what}s ({', '.join(map(str, found[:5]))}): one run, one {what}"
         )
     return str(first)
-
-
-def _refuse_duplicates(run: Run) -> None:
-    seen = Counter(zip(run.rows["id"].tolist(), run.rows["repeat"].tolist(), strict=True))
-    doubled = [one for one in seen.items() if one[1] > 1]
-    for (row, repeat), times in doubled:
-        raise UserError(
-            f"{run.path} holds {len(doubled)} predictions more than once, the first {row!r} repeat {repeat} "
-            f"{times} times: score the run again or remove the copies"
-        )
 
 
 def align(

@@ -1,29 +1,60 @@
 """One audit of the bundled build; tests plant their defects in copies."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
 
+from robustbench_tc.audits import gate
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.io import marker
 
 from ..conftest import Made
 from ..made import EVERYTHING
 from . import builds
 
 
+class Written(NamedTuple):
+    """An audited build: its folder, what the gate says, and what lies under `audit/`."""
+
+    folder: Path
+    report: AuditReport
+    files: dict[str, bytes]
+
+    @property
+    def audit(self) -> Path:
+        return self.folder / "audit"
+
+
+def written(folder: Path) -> Written:
+    """Audits a build and writes down what is found."""
+    files: dict[str, bytes] = {}
+    report = builds.audit(folder, files=files)
+    gate.write(report, folder, files)
+    return Written(folder, report, files)
+
+
 @pytest.fixture(scope="session")
-def audited(made: Made, bundled: Path) -> AuditReport:
-    """What the gate says of the bundled build."""
+def sound(made: Made, bundled: Path) -> Written:
+    """The bundled build with its audit; nobody changes it."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        (folder / marker.AUDIT).write_bytes(builds.audit(bundled).json())
+        written(builds.copy(bundled, folder / "another-name"))
 
-    return msgspec.json.decode(
-        (made("audited", EVERYTHING, make) / marker.AUDIT).read_bytes(), type=AuditReport
-    )
+    folder = made("audited", EVERYTHING, make) / "another-name"
+    under = folder / "audit"
+    files = {
+        path.relative_to(under).as_posix(): path.read_bytes() for path in under.rglob("*") if path.is_file()
+    }
+    report = msgspec.json.decode((folder / "audit_report.json").read_bytes(), type=AuditReport)
+    return Written(folder, report, files)
+
+
+@pytest.fixture(scope="session")
+def audited(sound: Written) -> AuditReport:
+    """What the gate says of the bundled build, where nobody keeps its files."""
+    return msgspec.structs.replace(sound.report, name="robustbench-tc", files={})
 
 
 @pytest.fixture(scope="session")

@@ -124,13 +124,6 @@ def test_what_is_no_build_is_said_in_one_line(tmp_path: Path) -> None:
     refuses(r"damaged", Folder, tmp_path)
 
 
-def test_the_digest_is_the_one_that_a_release_compares(bundled: Path) -> None:
-    from robustbench_tc.io import manifest
-
-    found = {name: manifest.entry(bundled / name) for name in manifest.files_of(bundled)}
-    assert Folder(bundled).digest() == manifest.digest(manifest.data_files(found, "robustbench-tc"))
-
-
 def test_written_reports_lie_beside_the_build(audited: AuditReport, tmp_path: Path) -> None:
     json_path, page_path = gate.write(audited, tmp_path)
     assert json_path.read_bytes() == audited.json()

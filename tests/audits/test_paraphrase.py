@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.audits import paraphrase
-from robustbench_tc.audits.agreement import quadratic_kappa, wilson_upper
 from robustbench_tc.audits.canaries import PLANTED, PLANTED_IN_A_TOOL, canary_pairs, canary_tools
 from robustbench_tc.audits.judge import (
     CouldAnswer,
@@ -26,7 +25,7 @@ from robustbench_tc.audits.judge import (
     prompt,
 )
 from robustbench_tc.audits.judgments import Line, Stored, encode
-from robustbench_tc.audits.paraphrase import CANARIES_PER_TYPE, draw
+from robustbench_tc.audits.paraphrase import CANARIES_PER_TYPE, draw, quadratic_kappa, wilson_upper
 from robustbench_tc.audits.report import Check
 from robustbench_tc.audits.rows import NewTool, Pair
 from robustbench_tc.errors import UserError

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,24 +14,16 @@ from robustbench_tc.audits import gate
 from robustbench_tc.audits.checks import Rule
 from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.expectations.project import files, pages
+from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import AuditReport
 
 from .. import trees
+from ..pages import Page
 from ..refusals import refuses
 from . import builds, defects
+from .conftest import Written, written
 
 SUITES = ("benchmark_columns", "benchmark_configs", "benchmark_rows", "benchmark_texts")
-
-
-class Written:
-    """An audited build: its folder, its report and what lies beside the report."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.files: dict[str, bytes] = {}
-        self.report = builds.audit(folder, files=self.files)
-        gate.write(self.report, folder, self.files)
-        self.audit = folder / "audit"
 
 
 def named(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -45,33 +36,27 @@ def broken(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
     """A build with defects, so that the docs have something to show."""
     folder = builds.copy(bundled, tmp_path_factory.mktemp("broken") / "robustbench-tc")
     defects.plant_rows(folder, ("a lost digit", "a swapped price", "a duplicate id"))
-    return Written(folder)
+    return written(folder)
 
 
-@pytest.fixture(scope="module")
-def sound(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return Written(builds.copy(bundled, tmp_path_factory.mktemp("sound") / "another-name"))
-
-
-def test_every_file_is_named_with_its_hash_and_is_no_part_of_the_build(
-    sound: Written, audited: AuditReport
-) -> None:
+def test_every_file_is_named_with_its_hash_and_is_no_part_of_the_build(sound: Written, bundled: Path) -> None:
     found = {
         path.relative_to(sound.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sound.audit.rglob("*")
         if path.is_file()
     }
     assert found == json.loads((sound.folder / "audit_report.json").read_bytes())["files"]
-    assert sound.report.build == audited.build
+    assert sound.report.build == Folder(bundled).digest()
     assert {name.split("/")[1] for name in found} == {"judgments.jsonl", "gx", "data_docs"}
 
 
 def test_the_same_audit_gives_the_same_bytes_whatever_the_folder_is_called(
-    sound: Written, bundled: Path, tmp_path: Path
+    sound: Written, audited: AuditReport, bundled: Path
 ) -> None:
     again: dict[str, bytes] = {}
-    builds.audit(builds.copy(bundled, tmp_path / "robustbench-tc"), files=again)
-    assert again == sound.files
+    report = builds.audit(bundled, files=again)
+    assert again == sound.files and report.files == sound.report.files
+    assert msgspec.structs.replace(report, files={}).json() == audited.json()
     for name, data in again.items():
         assert str(sound.folder).encode() not in data and b"/tmp/" not in data, name
         assert not re.search(rb"20\d\d-?\d\d-?\d\dT\d\d|\d\d:\d\d:\d\d\.\d", data), name
@@ -114,38 +99,13 @@ def test_the_project_opens_as_a_file_context_and_its_checkpoint_runs(
     broken: Written, sound: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     great = gx.quiet()
-    for written, failing in ((broken, {"benchmark_rows", "benchmark_texts"}), (sound, {"benchmark_texts"})):
-        monkeypatch.chdir(builds.copy(written.audit, tmp_path / written.folder.name))
+    for one, failing in ((broken, {"benchmark_rows", "benchmark_texts"}), (sound, {"benchmark_texts"})):
+        monkeypatch.chdir(builds.copy(one.audit, tmp_path / one.folder.name))
         result = great.get_context(mode="file").checkpoints.get("gate").run()
         found = {run.suite_name: run.success for run in result.run_results.values()}
         assert {name for name, success in found.items() if not success} == failing and set(found) == set(
             SUITES
         )
-
-
-class Page(HTMLParser):
-    """Tags, links and text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.links: list[str] = []
-        self.ids: set[str] = set()
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        for name, value in attrs:
-            self.attributes.add(name)
-            if name in ("href", "src"):
-                self.links.append(value or "")
-            if name == "id":
-                self.ids.add(value or "")
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def html_pages(folder: Path) -> Iterator[tuple[Path, Page]]:
@@ -158,8 +118,8 @@ def test_the_pages_need_no_network_and_every_link_leads_somewhere(broken: Writte
     assert len(found) == 1 + 2 * len(SUITES)
     for path, page in found.items():
         assert not page.tags & {"script", "img", "iframe", "form", "object", "embed", "style", "base"}, path
-        assert not {name for name in page.attributes if name.startswith("on")}
-        for link in page.links:
+        assert not page.inline, path
+        for link in (*page.links, *page.loads):
             target, _, anchor = link.partition("#")
             assert not re.match(r"[a-z]+:|//", link), link
             if target:
@@ -197,7 +157,7 @@ def test_what_hostile_rows_say_is_text_on_the_pages(tmp_path: Path) -> None:
     for name, made in pages(validated, f"<b>{evil}</b>").items():
         if name.endswith(".html"):
             page = Page(made.decode())
-            assert not page.tags & {"script", "img"} and "onerror" not in page.attributes, name
+            assert not page.tags & {"script", "img"} and not page.inline, name
     shown = Page(pages(validated, "t")["validations/benchmark_rows.html"].decode()).text
     assert shown.count(evil) >= 2, "its own verdict, and the value of a column"
     assert files(validated, "t")["gx/data/benchmark_rows.csv.gz"]

@@ -44,7 +44,8 @@ def test_the_paper_profile_is_the_199_and_reaches_the_papers_counts(paper: Path,
     found = counts(paper)
     floor |= {"paraphrase_tool_description": 197, "paraphrase_parameter_description": 196}
     assert {code: n for code, n in floor.items() if found[code] < n} == {}
-    assert {found[c] for c in ("paraphrase_tool_description",)} == {197}
+    assert found == {"clean": 199} | {kind.code: kind.rows.paper for kind in taxonomy.types()}
+    assert found["paraphrase_tool_description"] == 197
     assert found["paraphrase_parameter_description"] == 196
     assert found["CD_AB"] == found["TD_AB"] == 144
     assert {found[code] for code in ("CD", "TD", "CD_NT", "TD_NT")} == {148}
@@ -177,6 +178,7 @@ def test_a_missing_answer_names_its_key_and_the_count(rbtc: Rbtc, shared: Path, 
     recorded.write_text("\n".join(kept[:-1]))
     shutil.copy(shared / "recorded" / "redundant_judgments.jsonl", tmp_path)  # it names the samples
     command = ["build", "--sources", shared / "sources", "--generator", f"recorded:{recorded}"]
+    command += ["--types", "query_paraphrase,CD"]
     done = rbtc(*command, "--out", tmp_path / "o")
     refused(done, "query_paraphrase", "191", "first key", "--allow-missing")
     done = rbtc(*command, "--allow-missing", "--out", tmp_path / "o")

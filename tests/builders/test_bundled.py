@@ -63,14 +63,11 @@ def requests(samples: Iterable[Sample], codes: Iterable[str]) -> Iterator[tuple[
                 yield sample, msgspec.structs.replace(request, sample=None)
 
 
-def test_every_source_has_at_least_twelve_samples(samples: tuple[Sample, ...]) -> None:
+def test_every_source_has_at_least_twelve_samples_each_with_its_id(samples: tuple[Sample, ...]) -> None:
     counts = Counter(sample.source for sample in samples)
     assert set(counts) == set(SOURCES)
     assert min(counts.values()) >= 12
     assert len(samples) >= 60
-
-
-def test_ids_are_unique_and_follow_the_clean_id(samples: tuple[Sample, ...]) -> None:
     assert len({sample.clean_id for sample in samples}) == len(samples)
     assert all(sample.clean_id.startswith(f"{sample.source}__") for sample in samples)
 

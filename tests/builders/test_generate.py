@@ -218,13 +218,6 @@ def test_a_refused_answer_is_asked_for_again_with_the_reason(tmp_path: Path) -> 
     assert "lost digits 9" in server.bodies[2]["messages"][-1]["content"]
 
 
-def test_a_text_that_never_passes_is_reported_with_the_reason(tmp_path: Path) -> None:
-    with LoopbackServer(lambda _: "No idea.") as server:
-        answers, statistics = write(server, tmp_path, ASKED)
-    assert answers == ["refused: lost value 'Oslo'"] and server.count == TRIES
-    assert statistics["missing"] == {"refused: lost value": 1}
-
-
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
@@ -234,12 +227,15 @@ def test_a_text_that_never_passes_is_reported_with_the_reason(tmp_path: Path) ->
         (ASKED.input, "unchanged"),
         ("", "empty"),
         (reply(None, [("f", "{}")]), "empty"),
+        ("No idea.", "refused: lost value 'Oslo'"),
     ],
 )
-def test_what_is_no_rewriting_is_refused(tmp_path: Path, said: Any, reason: str) -> None:
+def test_what_is_no_rewriting_is_refused_with_the_reason(tmp_path: Path, said: Any, reason: str) -> None:
     with LoopbackServer(lambda _: said) as server:
-        answers, _ = write(server, tmp_path, ASKED)
-    assert isinstance(answers[0], str) and reason in answers[0]
+        answers, statistics = write(server, tmp_path, ASKED)
+    assert isinstance(answers[0], str) and reason in answers[0] and server.count == TRIES
+    (missing,) = statistics["missing"]
+    assert answers[0].startswith(missing) and statistics["missing"][missing] == 1
 
 
 @pytest.mark.parametrize(
@@ -395,6 +391,8 @@ def test_one_or_two_well_formed_tools_are_accepted() -> None:
     }
     assert refuse_tools(BESIDE, [tool()]) is None
     assert refuse_tools(BESIDE, [tool(), tool("ferry_crew", parameters=nested)]) is None
+    words = TextRequest(kind="redundant", tool="Find a ferry", input="Finds a ferry.")
+    assert refuse_tools(words, [tool("List the ships")]) is None, "its sibling has a name of several words"
 
 
 @pytest.mark.parametrize(
@@ -491,8 +489,3 @@ def test_several_addresses_share_the_texts_and_one_store(tmp_path: Path) -> None
         assert min(one.count, two.count) >= 10 and one.count + two.count == 40
         assert max(one.at_once, two.at_once) <= 5
     assert generator.statistics()["replayed"] == 40
-
-
-def test_a_name_of_several_words_is_fine_beside_one() -> None:
-    request = TextRequest(kind="redundant", tool="Find a ferry", input="Finds a ferry.")
-    assert refuse_tools(request, [tool("List the ships")]) is None

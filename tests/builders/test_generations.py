@@ -24,7 +24,7 @@ from ..loopback import Fault, LoopbackServer, error_body
 from ..refusals import refuses
 from .test_generate import obedient
 
-TEXTS = ("realistic_typos", "query_paraphrase", "paraphrase_tool_description", "redundant")
+TEXTS = ("query_paraphrase", "redundant")
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -60,7 +60,8 @@ def test_a_build_is_made_again_byte_for_byte_without_a_generator(spec: BuildSpec
 
 
 def test_so_is_the_real_one_from_its_sources_or_from_its_own_clean_rows(shared: Path, tmp_path: Path) -> None:
-    build_release(BuildSpec(profile="paper", sources=shared / "sources", seed=5), tmp_path / "one")
+    codes = ("query_paraphrase", "redundant", "CD")
+    build_release(BuildSpec(sources=shared / "sources", seed=5, codes=codes), tmp_path / "one")
     found = files(tmp_path / "one")
     assert again(tmp_path / "one", tmp_path / "two", shared / "sources") == found
     assert again(tmp_path / "one", tmp_path / "three") == found

@@ -143,10 +143,6 @@ def test_a_broken_line_is_named(tmp_path: Path, broken: str, said: str) -> None:
     refuses(said, from_path, path)
 
 
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    refuses("recorded answers", from_path, tmp_path / "nowhere")
-
-
 def test_the_starter_samples_texts_ship_with_their_label() -> None:
     assert [book.label for book in shipped(bundled=True)] == ["hand-written", "recorded"]
     assert [book.label for book in shipped()] == ["recorded", "hand-written"]

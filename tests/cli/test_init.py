@@ -99,9 +99,9 @@ def test_the_agent_of_the_example_breaks_on_no_row(demo: Path) -> None:
 
 
 def test_every_golden_answer_is_right_however_it_is_perturbed(demo: Path) -> None:
-    shell(demo, "rbtc eval bench --agent oracle --out runs/oracle && rbtc audit bench")
-    assert all(hits == rows for hits, rows in right(demo / "runs" / "oracle").values())
-    assert api.gate(demo / "runs" / "oracle").exit_code == 0
+    run = api.evaluate(demo / "bench", agent="oracle", out=demo / "runs" / "oracle").folder.path
+    assert all(hits == rows for hits, rows in right(run).values())
+    assert api.gate(run).exit_code == 0
 
 
 def test_the_actions_steps_do_what_the_workflow_of_the_example_asks(demo: Path) -> None:

@@ -27,13 +27,6 @@ def option_places() -> Iterator[tuple[str, Option]]:
                 yield one.shown, one.option
 
 
-def test_an_option_name_has_one_meaning_over_all_verbs() -> None:
-    meanings: dict[str, set[str]] = defaultdict(set)
-    for name, option in option_places():
-        meanings[name].add(option.help)
-    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
-
-
 def test_there_are_at_most_48_commands() -> None:
     """`list` takes a word and counts once."""
     counted = {"list" if verb.name.startswith("list ") else verb.name for verb in verbs.VERBS}

@@ -73,20 +73,17 @@ def bench_of(rows: Sequence[Sample]) -> Bench:
     return BENCHES[id(rows)]
 
 
-EVERY = 4
-"""By day an agent answers a quarter of the samples in a mode, the oracle all of them."""
-FEW = 4 * EVERY
-"""Of a type with fewer rows an agent answers all of them: a quarter of the samples may hold none."""
-
-
 def share(name: str, rows: Sequence[Sample], mode: Mode) -> Callable[[Sample], bool]:
-    """Whether a row is among those that an agent answers in a mode: every fourth sample with all that was
-    made of it, another fourth for the next agent or mode. Each row is answered by a quarter of the agents;
-    `make nightly` has them all."""
+    """Whether a row is among those that an agent answers in a mode: every fourth sample (of many rows every
+    eighth) with all that was made of it, the others for the next agents or modes. Each row is answered by a
+    quarter or an eighth of the agents; those of a type with few rows, which such a part may not have, by all.
+    The oracle answers all of them, and `make nightly` has all agents answer all."""
     if NIGHTLY or name == "oracle":
         return lambda row: True
+    every = 8 if len(rows) > 3_000 else 4
     bench, turn = bench_of(rows), 2 * tuple(agents.AGENTS).index(name) + MODES.index(mode)
-    return lambda row: bench.sizes[row.type_code] < FEW or (bench.places[row.clean_id] + turn) % EVERY == 0
+    few = {code for code, size in bench.sizes.items() if size < 4 * every}
+    return lambda row: row.type_code in few or (bench.places[row.clean_id] + turn) % every == 0
 
 
 Judged = list[tuple[Sample, Verdict]]

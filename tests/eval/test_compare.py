@@ -36,8 +36,17 @@ def strong(folder: Path) -> runs.Run:
     return runs.read_run(write_run(folder / "strong", coin(2, 0.8, 0.9), model="strong"))
 
 
-def test_a_better_model_is_said_to_be_better_and_where(weak: runs.Run, strong: runs.Run) -> None:
-    found = compare_runs(weak, strong)
+@pytest.fixture(scope="module")
+def compared(weak: runs.Run, strong: runs.Run) -> Comparison:
+    return compare_runs(weak, strong)
+
+
+def test_a_better_model_is_said_to_be_better_where_and_what_could_have_been_seen(
+    compared: Comparison,
+) -> None:
+    found, power = compared, compared.power
+    assert power is not None and (power.samples, power.repeats) == (199, 1)
+    assert 0.02 < power.smallest["perturbed"] < power.smallest["clean"] < power.smallest["type"] * 1.2
     assert found.verdict.startswith("strong is better than weak on perturbed rows: strong has +")
     assert "3817 pairs" in found.verdict and "strong ahead (after Holm over 22 types)" in found.verdict
     assert set(found.overall) == {"clean", "perturbed", *taxonomy.COMPONENTS}
@@ -49,10 +58,12 @@ def test_a_better_model_is_said_to_be_better_and_where(weak: runs.Run, strong: r
         assert one.difference.value == pytest.approx((one.only_b - one.only_a) / one.n)
 
 
-def test_turning_the_comparison_round_turns_every_sign(weak: runs.Run, strong: runs.Run) -> None:
-    there, back = compare_runs(weak, strong), compare_runs(strong, weak)
+def test_turning_the_comparison_round_turns_every_sign(
+    weak: runs.Run, strong: runs.Run, compared: Comparison
+) -> None:
+    back = compare_runs(strong, weak)
     assert back.verdict.startswith("strong is better than weak")
-    for name, pair in there.overall.items():
+    for name, pair in compared.overall.items():
         other = back.overall[name]
         assert other.p == pair.p
         assert (other.only_a, other.only_b) == (pair.only_b, pair.only_a)
@@ -87,8 +98,10 @@ def test_rows_of_one_sample_are_not_taken_as_independent(folder: Path) -> None:
     assert clustered.p > by_row.p
 
 
-def test_delta_differences_are_those_of_the_tables(weak: runs.Run, strong: runs.Run) -> None:
-    found = compare_runs(weak, strong).deltas["reward"]
+def test_delta_differences_are_those_of_the_tables(
+    weak: runs.Run, strong: runs.Run, compared: Comparison
+) -> None:
+    found = compared.deltas["reward"]
     a, b = runs.align([weak, strong])
     codes = [t.code for t in taxonomy.types() if t.component == "reward"]
 
@@ -105,21 +118,14 @@ def test_delta_differences_are_those_of_the_tables(weak: runs.Run, strong: runs.
     assert found.closed.low < found.closed.value < found.closed.high < 1.2
 
 
-def test_the_first_table_is_corrected_for_its_lines(weak: runs.Run, strong: runs.Run) -> None:
-    found = compare_runs(weak, strong)
-    p = {name: pair.p for name, pair in found.overall.items()}
+def test_the_first_table_is_corrected_for_its_lines(compared: Comparison) -> None:
+    found, p = compared, {name: pair.p for name, pair in compared.overall.items()}
     smallest = min(p, key=p.__getitem__)
     assert found.overall_holm[smallest] == pytest.approx(min(1, 6 * p[smallest]))
     assert all(p[name] <= corrected <= 1 for name, corrected in found.overall_holm.items())
     largest = max(p, key=p.__getitem__)
     assert found.overall_holm[largest] == pytest.approx(max(p[largest], *found.overall_holm.values()))
     assert set(found.deltas_holm) == set(taxonomy.COMPONENTS)
-
-
-def test_a_comparison_says_what_it_could_have_seen(weak: runs.Run, strong: runs.Run) -> None:
-    power = compare_runs(weak, strong).power
-    assert power is not None and (power.samples, power.repeats) == (199, 1)
-    assert 0.02 < power.smallest["perturbed"] < power.smallest["clean"] < power.smallest["type"] * 1.2
 
 
 def test_the_net_loss_is_what_could_be_gained(weak: runs.Run) -> None:
@@ -303,15 +309,6 @@ def two(weak: runs.Run, strong: runs.Run) -> tuple[str, str]:
     return weak.path, strong.path
 
 
-def test_compare_prints_a_verdict_and_json_holds_the_same(rbtc: Rbtc, two: tuple[str, str]) -> None:
-    shown = rbtc("compare", *two)
-    assert shown.code == 0
-    assert "strong is better than weak on perturbed rows" in shown.out
-    found = json.loads(rbtc("compare", *two, "--json").out)
-    assert found["overall"]["perturbed"]["n"] == 3817
-    assert found["paper"] == []
-
-
 def test_a_run_stands_beside_a_model_of_the_paper(rbtc: Rbtc, two: tuple[str, str]) -> None:
     shown = rbtc("compare", two[0], "paper:o4-mini").out
     assert shown.startswith("weak beside paper:o4-mini") and "unpaired, and over other rows" in shown
@@ -319,14 +316,18 @@ def test_a_run_stands_beside_a_model_of_the_paper(rbtc: Rbtc, two: tuple[str, st
     assert {line["name"] for line in found["paper"]} > {"clean", "reward", "CD"} and found["overall"] == {}
 
 
-def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, two: tuple[str, str]) -> None:
+def test_compare_prints_the_verdict_corrected_tests_and_what_it_could_have_seen(
+    rbtc: Rbtc, two: tuple[str, str]
+) -> None:
     shown = rbtc("compare", *two).out
+    assert "strong is better than weak on perturbed rows" in shown
     assert shown.count("p (Holm)") == 4  # of each table, and what it means
     assert "minimum detectable effect in points (80 % power; 199 samples, 1 repeat)" in shown
     same = rbtc("compare", two[0], two[0]).out
     assert "No significant difference" in same and "No single type differs" in same
-    back = rbtc("compare", *two[::-1], "--json").out
-    closed = [one["closed"] for one in json.loads(back)["deltas"].values()]
+    back = json.loads(rbtc("compare", *two[::-1], "--json").out)
+    assert back["overall"]["perturbed"]["n"] == 3817 and back["paper"] == []
+    closed = [one["closed"] for one in back["deltas"].values()]
     assert rbtc("compare", *two[::-1]).out.count("not defined") == closed.count(None)
 
 

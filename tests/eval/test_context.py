@@ -14,8 +14,7 @@ from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.journal import finished
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.prompts.calls import render_calls
-from robustbench_tc.eval.prompts.history import earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls, render_calls
 from robustbench_tc.eval.score import judge, ordered_call
 from robustbench_tc.eval.stats import intervals, packs, runs, summary
 from robustbench_tc.io import parquet
@@ -45,9 +44,12 @@ def of_agent(name: str, mode: str, release: Path, out: Path) -> api.Evaluated:
     return run
 
 
-def table(run: api.Evaluated, name: str) -> packs.Table:
-    (model,) = api.report([str(run.folder.path)]).models
-    (found,) = [one for one in model.packs if one.name == name]
+def table(run: api.Evaluated, name: str, *without: str) -> packs.Table:
+    """One of the run's tables; `without` some clean ids."""
+    read = runs.read_run(run.folder.path)
+    (outcomes,) = (one.without(without) for one in runs.align([read]))
+    made = packs.tables(packs.Given(read, outcomes, summary.summarise(outcomes)))
+    (found,) = (one for one in made if one.name == name)
     return found
 
 
@@ -123,17 +125,8 @@ def test_the_table_of_tries_and_the_marts_say_the_same(release: Path, tmp_path: 
         assert not {m["type_code"] for m in query("recovery", found).to_pylist()} & set(RESULTS)
     said = table(evaluated[0], "repeated_errors").rows
     assert [row[3] for row in said] == [1.0, 2.0, 9.0]
-    again = runs.read_run(evaluated[0].folder.path)
-    (outcomes,) = runs.align([again])
-    subset = outcomes.without({outcomes.clean_ids[0]})
-    (fewer,) = (
-        one
-        for one in packs.tables(packs.Given(again, subset, summary.summarise(subset)))
-        if one.name == "repeated_errors"
-    )
-    assert [row[1] for row in fewer.rows] == [int(str(row[1])) - 1 for row in said], (
-        "those of the subset alone"
-    )
+    fewer = table(evaluated[0], "repeated_errors", ROWS[0].clean_id).rows
+    assert [row[1] for row in fewer] == [int(str(row[1])) - 1 for row in said], "those of the subset alone"
 
 
 def test_who_answers_what_was_asked_before_fails_on_longer_contexts_alone(

@@ -174,16 +174,14 @@ def offered(*said_of: str) -> list[str]:
             ["t0", "t1"],
         ),
         (("Finds flats for 500 USD.", "Finds flats for 900 USD."), ["t0", "t1"]),  # not what a call costs
+        (  # so long that tools which differ behind what is read would be taken for equal
+            tuple(f"Price per call: $0.0{cents}. {'Finds. ' * 4_000}" for cents in (10, 40)),
+            ["t0", "t1"],
+        ),
     ],
 )  # fmt: skip
 def test_offers(said_of: tuple[str, ...], kept: list[str]) -> None:
     assert offered(*said_of) == kept
-
-
-def test_of_very_long_descriptions_no_offer_is_read() -> None:
-    """Two tools that differ behind what is read would be taken for equal."""
-    long = "Finds. " * 4_000
-    assert offered(f"Price per call: $0.010. {long}", f"Price per call: $0.040. {long}") == ["t0", "t1"]
 
 
 def test_offers_of_tools_with_other_parameters_stay() -> None:

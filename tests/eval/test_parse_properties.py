@@ -2,6 +2,7 @@
 
 import builtins
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,9 @@ FORMATS_OF = {"python_calls": "bfcl_v3", "tool_call_tags": "apibank", "react": "
 MORE = 4 if NIGHTLY else 1
 """Times as many examples and characters by night."""
 
+FUZZED = int(os.environ.get("RBTC_FUZZED", "50"))
+"""Texts that every source reads; `make fuzz` has 100,000."""
+
 
 @settings(max_examples=2_000)
 @given(texts.replies | st.text(max_size=40), st.sampled_from(SOURCES), st.sampled_from([(), texts.TOOLS]))
@@ -33,6 +37,21 @@ def test_no_text_makes_the_parser_raise_and_what_it_finds_can_be_stored(
     parsed = parse(text, source=source, tools=tools)
     assert bool(parsed.calls) == (parsed.variant is not None)
     assert loads(dumps(parsed.calls)) == [{"name": c.name, "parameters": c.parameters} for c in parsed.calls]
+
+
+@settings(max_examples=FUZZED, database=None)
+@given(texts.replies | st.text())
+def test_every_source_reads_any_text_in_50_ms(text: str) -> None:
+    for source in SOURCES:
+        seconds = 0.05
+        for _ in range(3):  # a pause of the machine is not the parser's
+            started = time.thread_time()
+            parsed = parse(text, source=source, tools=texts.TOOLS)
+            seconds = min(seconds, time.thread_time() - started)
+            if seconds < 0.05:
+                break
+        dumps(parsed.calls)
+        assert seconds < 0.05, source
 
 
 @given(st.lists(texts.values | st.dictionaries(st.text(max_size=8), texts.values), max_size=3))

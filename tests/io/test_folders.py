@@ -63,19 +63,15 @@ def refused(path: Path, *parts: str, **options: Any) -> None:
 # --- what is replaced ---------------------------------------------------------------------------------
 
 
-def test_a_folder_of_ours_is_replaced_and_leaves_nothing_beside(tmp_path: Path) -> None:
-    make(tmp_path / "out")
-    make(tmp_path / "out", {"c.txt": "three"}, force=True)
-    assert set(tree(tmp_path)) == {"out", "out/c.txt", "out/rbtc.json"}
-    remove_dir(tmp_path / "out", kind=KIND)
-    assert tree(tmp_path) == {}
-
-
-def test_without_force_nothing_is_replaced(tmp_path: Path) -> None:
+def test_a_folder_of_ours_is_replaced_with_force_and_leaves_nothing_beside(tmp_path: Path) -> None:
     make(tmp_path / "out")
     before = tree(tmp_path)
     refuses("exists", make, tmp_path / "out")
     assert tree(tmp_path) == before
+    make(tmp_path / "out", {"c.txt": "three"}, force=True)
+    assert set(tree(tmp_path)) == {"out", "out/c.txt", "out/rbtc.json"}
+    remove_dir(tmp_path / "out", kind=KIND)
+    assert tree(tmp_path) == {}
 
 
 def test_an_empty_folder_is_anybodys(tmp_path: Path) -> None:
@@ -90,11 +86,7 @@ def test_changes_are_discarded_on_request_only(tmp_path: Path) -> None:
     refused(out, "changed since", "a.txt", "--discard-changes")
     make(out, force=True, discard_changes=True)
     assert (out / "a.txt").read_text() == "one"
-
-
-def test_a_file_of_ours_that_is_gone_is_no_loss(tmp_path: Path) -> None:
-    out = make(tmp_path / "out")
-    (out / "a.txt").unlink()
+    (out / "a.txt").unlink()  # what is gone is no loss
     make(out, force=True)
     assert (out / "a.txt").read_text() == "one"
 
@@ -279,12 +271,8 @@ def test_roots_and_links_are_never_replaced(tmp_path: Path) -> None:
     refused(tmp_path / "link", "a link")
     (tmp_path / "dangling").symlink_to("nowhere")
     refused(tmp_path / "dangling", "a link")
+    refused(write(tmp_path, {"thesis": "a file"}) / "thesis", "not a folder")
     refuses("a parent of it", make, Path("/"), force=True)
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    write(tmp_path, {"out": "a thesis"})
-    refused(tmp_path / "out", "not a folder")
 
 
 def test_what_is_mounted_in_a_folder_of_ours_is_never_touched(tmp_path: Path) -> None:

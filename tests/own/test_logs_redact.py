@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.audits.hygiene.personal import personal
-from robustbench_tc.audits.hygiene.secrets import tokens
+from robustbench_tc.audits.hygiene.secrets import personal, tokens
 from robustbench_tc.eval.score.matchers.patterns import compiled
 from robustbench_tc.own.logs.importing import read_patterns
 from robustbench_tc.own.logs.redact import Redactor, luhn, mod97

@@ -22,7 +22,7 @@ from robustbench_tc.result_faults import Fault
 from ..conftest import Done
 from . import test_responses as responses
 from .scripted import chat_reply
-from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS, Script, calls
+from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS, Script
 from .test_own import rows
 from .wire import Answer, Seen, send, serving as server_of
 
@@ -160,39 +160,6 @@ def test_a_port_that_is_taken_and_a_plan_that_is_missing(rbtc: Callable[..., Don
     assert "--plan requires an argument" in rbtc("proxy", "--upstream", "http://127.0.0.1:9/v1").err
 
 
-def test_the_official_client_sync_async_and_streamed(tmp_path: Path) -> None:
-    script = Script(chat_reply([GET, PAY], "Let me see."))
-    with server_of(script) as server, serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url:
-        base = url.replace("/v1", "/s/refund-17.0/v1")
-        asked: dict[str, Json] = {"model": "m", "messages": ASKED, "tools": TOOLS}
-
-        async def concurrently() -> list[Json]:
-            async with openai.AsyncOpenAI(base_url=base, api_key="k", max_retries=0) as own:
-                stream: Json = await own.chat.completions.create(**asked, stream=True)
-                names = [
-                    part.function.name
-                    async for chunk in stream
-                    for choice in chunk.choices
-                    for part in choice.delta.tool_calls or ()
-                    if part.function.name
-                ]
-                whole: list[Json] = await asyncio.gather(
-                    *(own.chat.completions.create(**asked) for _ in range(3))
-                )
-            return [names, *([one.function.name for one in w.choices[0].message.tool_calls] for w in whole)]
-
-        assert asyncio.run(concurrently()) == [["get_order", "refund"]] * 4
-        with (
-            openai.OpenAI(base_url=url.removesuffix("/v1"), api_key="k", max_retries=0) as own,
-            pytest.raises(openai.NotFoundError, match=r"is not below /v1: the base URL is http://127"),
-        ):
-            own.chat.completions.create(**asked)
-        with openai.OpenAI(base_url=url, api_key="k", default_headers={"X-RBTC-Session": "a.1"}) as own:
-            found = own.chat.completions.create(**asked).choices[0].message
-        assert calls(found.model_dump()) == [GET, PAY]
-    assert {one.session for one in journal.read_exchanges(tmp_path / "j")} == {"refund-17.0", "a.1"}
-
-
 # --- OpenAI's own client behind the door: it is left as it is, and reads what the door writes
 
 
@@ -200,23 +167,29 @@ def client(url: str) -> Json:
     return openai.OpenAI(base_url=url.replace("/v1", "/s/refund-17.0/v1"), api_key="sk-mine", max_retries=0)
 
 
-def test_chat_completions_whole_and_streamed() -> None:
+def test_chat_completions_whole_streamed_and_at_once(tmp_path: Path) -> None:
     script = Script(chat_reply([CHEAP, GET, PAY], "Let me see."))
-    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url, client(url) as own:
-        whole = own.chat.completions.create(model="m", messages=ASKED, tools=TOOLS)
-        names = [call.function.name for call in whole.choices[0].message.tool_calls]
-        assert names == ["get_order", "refund"]
-        with own.chat.completions.stream(
-            model="m", messages=ASKED, tools=TOOLS, stream_options={"include_usage": True}
-        ) as stream:
-            found = stream.get_final_completion()
-        assert found.choices[0].message.content == "Let me see."
-        calls = [
-            (call.function.name, call.function.arguments) for call in found.choices[0].message.tool_calls
-        ]
-        assert calls == [GET, PAY]
-        assert found.usage.total_tokens == 5
+    asked: dict[str, Json] = {"model": "m", "messages": ASKED, "tools": TOOLS}
+
+    async def at_once(url: str) -> list[Json]:
+        header = {"X-RBTC-Session": "refund-17.1"}
+        async with openai.AsyncOpenAI(base_url=url, api_key="sk-mine", default_headers=header) as own:
+            return await asyncio.gather(*(own.chat.completions.create(**asked) for _ in range(3)))
+
+    with server_of(script) as server, serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url:
+        with (
+            client(url) as own,
+            own.chat.completions.stream(**asked, stream_options={"include_usage": True}) as stream,
+        ):
+            streamed = stream.get_final_completion()
+        whole = asyncio.run(at_once(url))
+    assert streamed.choices[0].message.content == "Let me see." and streamed.usage.total_tokens == 5
+    found = [one.choices[0].message.tool_calls for one in (streamed, *whole)]
+    assert [[(one.function.name, one.function.arguments) for one in made] for made in found] == [
+        [GET, PAY]
+    ] * 4
     assert {seen.headers["Authorization"] for seen in server.seen} == {"Bearer sk-mine"}
+    assert {one.session for one in journal.read_exchanges(tmp_path / "j")} == {"refund-17.0", "refund-17.1"}
 
 
 def test_responses_whole_and_streamed() -> None:

@@ -32,6 +32,7 @@ ENDLESS = {
     "arguments": ("text/event-stream", f"data: {CALLS}\n\n".encode()),
     "no choices": ("text/event-stream", b'data: {"a":{"b":{}}}\n\n'),
     "comments": ("text/event-stream", b": \n\n"),
+    "comments that end": ("text/event-stream", b": \n\n"),
     "one event": ("text/event-stream", b"data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\ndata:"),
     "one body": ("application/json", b'{"a":{"b":{}},"x":[1,2,3,'),
 }
@@ -43,14 +44,17 @@ def endless(kind: str, seen: Seen) -> Answer:
     asked = json.loads(seen.body)
     if isinstance(asked, dict) and asked.get("method") == "tools/list":
         return Answer([json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": []}}).encode()])
-    pieces = repeat(said * (65536 // len(said)), int(SECONDS / PAUSE_S))  # 30 MB a second
+    seconds = 2.0 if kind.endswith("end") else SECONDS
+    pieces = repeat(said * (65536 // len(said)), int(seconds / PAUSE_S))  # 30 MB a second
     return Answer(pieces, headers={"Content-Type": content_type}, pause_s=PAUSE_S)
 
 
 def asked(port: int, path: str, body: dict[str, object]) -> None:
     """Asks once, and reads as long as something comes."""
     raw = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    )
     with socket.create_connection(("127.0.0.1", port), timeout=SECONDS + 30) as client, suppress(OSError):
         client.sendall(f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw)
         until = time.monotonic() + SECONDS

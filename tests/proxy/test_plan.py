@@ -21,7 +21,7 @@ seed: 7
 types: [clean, same_name_D, CD, transient_timeout]
 faults:
 - {kind: transient_rate_limit, rate: 0.1}
-- {kind: transient_timeout, at: [1, 3], tools: [get_order]}
+- {kind: transient_timeout, at: [1, 3], tools: [get_order], text: Gone.}
 read_only: [get_order]
 idempotent: [set_address]
 allow_writes: true
@@ -35,18 +35,14 @@ def test_a_whole_plan_is_read() -> None:
         types=("clean", "same_name_D", "CD", "transient_timeout"),
         faults=(
             Fault(kind="transient_rate_limit", rate=0.1),
-            Fault(kind="transient_timeout", at=(1, 3), tools=("get_order",)),
+            Fault(kind="transient_timeout", at=(1, 3), tools=("get_order",), text="Gone."),
         ),
         read_only=("get_order",),
         idempotent=("set_address",),
         allow_writes=True,
     )
-    assert not plan.idle
-    assert len(FAULT_KINDS) == 6
-
-
-def test_a_plan_without_types_and_faults_changes_nothing() -> None:
-    assert parse_plan(b"version: 1", "p").idle
+    assert not plan.idle and parse_plan(b"version: 1", "p").idle
+    assert plan.faults[1].answer("ok") == "Gone." and len(FAULT_KINDS) == 6
 
 
 def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -> None:
@@ -131,13 +127,6 @@ def test_what_happens_before_a_call_is_for_the_door_in_front_of_the_tools(text: 
         "http://127.0.0.1:9/v1",
         plan,
     )
-
-
-def test_a_fault_may_have_words_of_its_own() -> None:
-    (fault,) = parse_plan(
-        b"{version: 1, faults: [{kind: transient_timeout, at: [1], text: Gone.}]}", "p"
-    ).faults
-    assert fault.answer("ok") == "Gone."
 
 
 def test_a_bench_is_looked_for_beside_the_plan(tmp_path: Path) -> None:

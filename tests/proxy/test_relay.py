@@ -9,13 +9,14 @@ from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given, strategies as st
 
 from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.eval import wire as rows_wire
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
-from robustbench_tc.proxy.sse import MOST
+from robustbench_tc.proxy.sse import END, MOST, event_data, events
 
 from ..refusals import refuses
 from .wire import Answer, Seen, send, serving as server_of
@@ -145,8 +146,9 @@ def test_a_redirect_is_not_followed() -> None:
 )
 def test_pages_of_the_web_are_refused(headers: dict[str, str], status: int) -> None:
     with server_of(lambda seen: Answer()) as server, serving(idle(server.url)) as url:
-        assert send(f"{url}/chat/completions", b"{}", headers).status == status
-        assert len(server.seen) == (status == 200)
+        got = send(f"{url}/chat/completions", b"{}", headers)
+        assert (got.status, len(server.seen)) == (status, status == 200)
+        assert status == 200 or "rbtc proxy: " in message(got.body)
 
 
 @pytest.mark.parametrize(
@@ -229,3 +231,13 @@ def test_a_door_that_ends_as_soon_as_it_serves_is_closed() -> None:
     for _ in range(30):
         with serving(idle("http://127.0.0.1:9/v1")) as url:
             assert url.startswith("http://127.0.0.1:")
+
+
+PIECES = st.sampled_from([b"\r", b"\n", b"\r\n", b"a", b":", b"event: x", b"data:", b"data: x", b" data:"])
+
+
+@given(st.lists(PIECES, max_size=16))
+def test_events_of_a_body_are_those_between_its_blank_lines(pieces: list[bytes]) -> None:
+    body = b"".join(pieces)
+    whole, found = (map(event_data, cut) for cut in (END.split(body), events(bytearray(body))))
+    assert [*filter(None, found)] == [*filter(None, whole)]

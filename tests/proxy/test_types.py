@@ -156,24 +156,6 @@ def test_types_without_a_case_over_registries_of_the_full_profile(
             assert held >= 1, (session, kind.code)
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_a_door_that_starts_again_rewrites_a_conversation_in_the_same_way(size: int, tmp_path: Path) -> None:
-    tools = [
-        {"type": "function", "function": {"name": name, "parameters": {
-            "type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}}
-        for name in ("get_order", "find_customer")
-    ]  # fmt: skip
-    messages = [{"role": "user", "content": "Where is order 1042?"}]
-    model = CallsAll()
-    plan = Plan(types=("CD",), seed=size)
-    for _ in range(2):
-        with server_of(model) as server, serving(Door(server.url, plan)) as url, Client(url) as client:
-            client.post("a.0", {"messages": messages, "tools": tools, "user": str(len(model.bodies))})
-    first, second = (one[0] for one in model.bodies.values())
-    assert first["tools"] == second["tools"] and first["messages"] == second["messages"]
-    assert len(first["tools"]) == 3
-
-
 def made(rows: Sequence[Sample], pool: Sequence[Sample]) -> list[Sample]:
     """For each clean row one row of a type that applies to it, every type in turn."""
     context = Context(donors=donor_pools(pool), loans={"pool": tuple(pool)}, samples=pool)

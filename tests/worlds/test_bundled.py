@@ -75,15 +75,10 @@ def test_a_bundled_world_has_no_mistake_of_an_author(module: ModuleType) -> None
 
 
 @each_world
-def test_every_tool_is_in_one_declared_class(module: ModuleType) -> None:
-    declared = [tool for one in module.WORLD.classes for tool in one.tools]
-    assert sorted(declared) == sorted(registry(module))
-
-
-@each_world
-def test_reads_and_writes_of_every_sort_are_there(module: ModuleType) -> None:
-    used = {gold.name for task in module.TASKS for gold in golds(task)}
+def test_reads_and_writes_of_every_sort_are_there_each_in_one_class(module: ModuleType) -> None:
     tools = registry(module)
+    assert sorted(tool for one in module.WORLD.classes for tool in one.tools) == sorted(tools)
+    used = {gold.name for task in module.TASKS for gold in golds(task)}
     assert used == set(tools), "a tool that no task needs"
     writes = [tool for tool in tools.values() if tool.writes]
     assert {tool.idempotent for tool in writes} == {True, False}

@@ -21,15 +21,9 @@ with other arguments."""
 def tables(given: Given) -> Iterable[Table]:
     """Length of context, and results, each where the run has its rows."""
     codes = given.codes("context")
-    longer = [code for code in codes if "tokens" in taxonomy.get(code).traits]
-    results = [code for code in codes if taxonomy.get(code).channel == "result"]
-    return [*_lengths(given, longer), *_results(given, results)]
-
-
-def _lengths(given: Given, codes: list[str]) -> Iterator[Table]:
-    if codes:
+    if longer := [code for code in codes if "tokens" in taxonomy.get(code).traits]:
         found = given.summary.types
-        there = [kind for kind in taxonomy.among(codes) if kind.code in found]
+        there = [kind for kind in taxonomy.among(longer) if kind.code in found]
         yield Table(
             name="context_lengths",
             title="Accuracy by tokens before the request",
@@ -51,6 +45,7 @@ def _lengths(given: Given, codes: list[str]) -> Iterator[Table]:
             "positive value is a loss. Ghosts of the context: rows with a call of a tool that an earlier "
             "exchange names and the registry does not list.",
         )
+    yield from _results(given, [code for code in codes if taxonomy.get(code).channel == "result"])
 
 
 def _results(given: Given, codes: list[str]) -> Iterator[Table]:

@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
+from robustbench_tc import schema
+from robustbench_tc.eval.defend import chain as defences
+from robustbench_tc.eval.record import Answer
 from robustbench_tc.result_faults import Fault
 from robustbench_tc.schema import Json
 
@@ -21,7 +25,7 @@ from . import rewrite
 from .journal import Called, Kept, Replaced, kept_lines
 from .plan import Plan, Session
 from .rewrite import Chat, Meant, Offer, text_of
-from .scenes import Scene, of_turn
+from .scenes import TOOLS_UNREAD, Scene, loaded, of_turn
 
 MOST_BYTES = 2**27
 """Of what is remembered; what was not asked for longest is forgotten."""
@@ -299,3 +303,37 @@ def kept_of(asked: Conversation, began: int, last: Split) -> Kept | None:
         return None
     refused = sorted(place - began for place in asked.refused if place >= began)
     return Kept(before, last.reply, list(last.sent), last.answers, refused)
+
+
+def asking(scene: Scene, tools: Sequence[Json]) -> defences.Asking | None:
+    """The defences at work, where one of them may answer a reply and ask on; else None. `tools`: those of the
+    agent's request."""
+    if scene.skipped == TOOLS_UNREAD or not any(one.requests for one in scene.defences):
+        return None
+    # Each sees the tools as those before it leave them.
+    offered = rewrite.offer(tools, scene._replace(defences=()))
+    row = replace(
+        scene.row,
+        messages=(schema.Message("user", ""),),  # the tools alone matter
+        tools=rewrite.tools_of(offered.entries),
+        injected_error=None,
+    )
+    found = defences.reply(scene.defences, defences.Scene(row, row, (), _calls, noticed=set()))
+    next(found)  # the request that the model is asked anyway
+    return found
+
+
+def _calls(row: schema.Sample, answer: Answer) -> tuple[schema.Call, ...]:
+    given = ((one["name"], loaded(one["arguments"])) for one in answer.tool_calls or ())
+    return tuple(schema.Call(name, said if isinstance(said, dict) else {}) for name, said in given)
+
+
+def answered(defence: defences.Asking | None, calls: Sequence[Called]) -> Sequence[str] | None:
+    """What a defence answers the calls of a reply with, before it asks on; None: the reply goes on."""
+    if defence is None or not calls:
+        return None
+    try:
+        said = Answer(id="", repeat=0, number=1, status="ok", tool_calls=list(calls))
+        return defence.send(said).turns[-1].results
+    except StopIteration:
+        return None

@@ -14,11 +14,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from aiohttp import ClientResponse, web
-from msgspec.structs import replace
 
-from robustbench_tc import schema, sources
-from robustbench_tc.eval.defend import chain as defences
-from robustbench_tc.eval.record import Answer
+from robustbench_tc import sources
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
@@ -43,10 +40,10 @@ from .relay import (
     session_of,
 )
 from .responses import RESPONSES, Responses, ResponsesStream
-from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, Offer, offer, text_of, tools_of
+from .rewrite import NOT_EXPRESSIBLE, Chat, NotTheCase, Offer, text_of
 from .scenes import TOOLS_UNREAD, Scene, Scenes, loaded
 from .sessions import Latest, Sessions
-from .sse import END, MOST, Parts, event_data, event_of
+from .sse import MOST, Parts, event_data, event_of, events
 
 Dialect: TypeAlias = ChatCompletions | Responses | Messages
 Stream: TypeAlias = ChatStream | ResponsesStream | MessagesStream
@@ -190,7 +187,7 @@ class Handling:
 
     def __init__(
         self,
-        door: "Door",
+        door: Door,
         dialect: Dialect,
         request: web.Request,
         session: Session | None,
@@ -235,25 +232,7 @@ class Handling:
         """What the model is offered now; of what it has called before, the conversation has its own."""
         line.type, line.row, line.skipped = self.scene.code, self.scene.put, self.scene.skipped
         line.turn = self.asked.turn
-        self._defence = self._asking()
-
-    def _asking(self) -> defences.Asking | None:
-        """The defences at work, where one of them may answer the reply and ask on; else None."""
-        chain = self.scene.defences
-        if not any(one.requests for one in chain) or self.scene.skipped == TOOLS_UNREAD:
-            return None
-        # Each sees the tools as those before it leave them.
-        offered = offer(self.body.get("tools") or (), self.scene._replace(defences=()))
-        row = replace(
-            self.scene.row,
-            messages=(schema.Message("user", ""),),  # the tools alone matter
-            tools=tools_of(offered.entries),
-            injected_error=None,
-        )
-        scene = defences.Scene(row, row, (), lambda row, answer: _calls(answer), noticed=set())
-        asking = defences.reply(chain, scene)
-        next(asking)  # the request that the model is asked anyway
-        return asking
+        self._defence = chat.asking(self.scene, self.body.get("tools") or ())
 
     async def run(self) -> web.StreamResponse:
         """The reply to the agent; the journal has its line in any case."""
@@ -279,14 +258,13 @@ class Handling:
         self.line.replaced += new
         await asyncio.sleep(max((one.seconds for one in new), default=0.0))
         self.line.spared += [one for one in spared if one not in self.line.spared]
-        offered = self.offer
         body = {**self.body, "messages": messages}
-        if offered.entries or self.body.get("tools") is not None:
-            body["tools"] = offered.entries
-        if body == self.body and offered.is_plain:
+        if self.offer.entries or self.body.get("tools") is not None:
+            body["tools"] = self.offer.entries
+        if body == self.body and self.offer.is_plain:
             return self.raw
         if isinstance(choice := body.get("tool_choice"), dict):
-            body["tool_choice"] = offered.named(choice)
+            body["tool_choice"] = self.offer.named(choice)
         return json.dumps(self.dialect.write(body)).encode()
 
     async def _ask(self) -> ClientResponse:
@@ -310,7 +288,7 @@ class Handling:
         said = self.dialect.parse_reply(loaded(kept))
         if said is None:
             stream = self.dialect.stream()
-            for event in END.split(kept):
+            for event in events(kept):
                 list(stream.feed(loaded(event_data(event))))
             said = stream.whole_reply()
         if said is not None:
@@ -336,11 +314,9 @@ class Handling:
                     body = await self.door.whole(found, self.budget)
                     if out is None and self._goes_on_without_equal_names(found.status, body):
                         return await self._reply()
-                    said = (
-                        self.dialect.parse_reply(loaded(body))
-                        if found.status == 200 and out is None
-                        else None
-                    )
+                    said = None
+                    if found.status == 200 and out is None:
+                        said = self.dialect.parse_reply(loaded(body))
                 if said is None or (split := self._taken(said, again)) is not None:
                     break
                 stream.again()
@@ -394,7 +370,7 @@ class Handling:
         """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
         found = chat.split(said.message, self.offer)
         calls = chat.calls_of(found.reply)
-        if again < ASKED_AGAIN and (results := self._answered(calls)) is not None:
+        if again < ASKED_AGAIN and (results := chat.answered(self._defence, calls)) is not None:
             self.asked.refused |= {len(self.asked.messages)}
             self.asked.messages.append(found.reply)
             for call, text in zip(calls, results, strict=True):
@@ -422,21 +398,3 @@ class Handling:
             return found
         self.asked.messages += [found.reply, *found.answers]
         return None
-
-    def _answered(self, calls: Sequence[Called]) -> Sequence[str] | None:
-        """What a defence answers the calls of a reply with, before it asks on; None: the reply goes on."""
-        if self._defence is None or not calls:
-            return None
-        try:
-            request = self._defence.send(
-                Answer(id=self.scene.row.id, repeat=0, number=1, status="ok", tool_calls=list(calls))
-            )
-        except StopIteration:
-            self._defence = None
-            return None
-        return request.turns[-1].results
-
-
-def _calls(answer: Answer) -> tuple[schema.Call, ...]:
-    given = ((one["name"], loaded(one["arguments"])) for one in answer.tool_calls or ())
-    return tuple(schema.Call(name, said if isinstance(said, dict) else {}) for name, said in given)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 from robustbench_tc.schema import Json
 
@@ -46,6 +46,17 @@ class Parts:
             part = bytes(whole[:end])
         del rest[:end]
         return part
+
+
+def events(body: bytearray) -> Iterator[bytes]:
+    """The events of a whole body that hold data, one at a time, each from its first line with data on:
+    between them there may be eight million comments."""
+    start = 0
+    while (at := body.find(b"data:", start)) >= 0:
+        line = max(body.rfind(b"\n", start, at), body.rfind(b"\r", start, at), start - 1) + 1
+        found = END.search(body, at)
+        start = len(body) if found is None else found.end()
+        yield bytes(body[line : start if found is None else found.start()])
 
 
 def event_data(event: bytes) -> bytes:

@@ -104,28 +104,8 @@ def test_gold_is_read_as_literals(text: str, call: Call) -> None:
     assert bfcl.golden_call(text, {"f": ("a", "b")}) == call
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "f",
-        "x.f()",
-        "g()",
-        "f(1, 2, 3)",
-        "f(1, a=2)",
-        "f(**{})",
-        "f(__import__('os'))",
-        "f(a=g())",
-        "f(",
-        "1; f()",
-    ],
-)
-def test_anything_else_in_gold_is_refused(text: str) -> None:
-    with pytest.raises((ValueError, SyntaxError)):
-        bfcl.golden_call(text, {"f": ("a", "b")})
-
-
 def test_a_file_that_is_not_as_pinned_is_named(shared: Path, tmp_path: Path) -> None:
-    refuses(r"BFCL_v4_multi_turn_base\.json: wrong checksum: missing", bfcl.tasks, tmp_path)
+    refuses(r"missing source file .*BFCL_v4_multi_turn_base\.json", bfcl.tasks, tmp_path)
     shutil.copytree(shared / "sources" / bfcl.FOLDER, tmp_path / bfcl.FOLDER)
     doc = tmp_path / bfcl.FOLDER / "multi_turn_func_doc" / "math_api.json"
     doc.chmod(0o644)

@@ -353,10 +353,6 @@ TWO_WAYS = msgspec.structs.replace(
 """A sample that accepts a call of its other tool, too."""
 
 
-def plain_row(clean: Sample, code: str, seed: int = 0) -> Sample:
-    return REGISTRY[code].perturb(clean, random.Random(seed), Context({}, {}))
-
-
 def described(row: Sample, name: str, text: str) -> Sample:
     tools = (msgspec.structs.replace(t, description=text) if t.name == name else t for t in row.tools)
     return msgspec.structs.replace(row, tools=tuple(tools))
@@ -375,7 +371,7 @@ def offer(row: Sample, tool: Tool) -> float:
 def test_the_other_offer_is_four_to_ten_times_worse(code: str, values: set[float]) -> None:
     prices, factors = set(), set()
     for seed in range(300):
-        row = plain_row(TABLE, code, seed)
+        row = made(TABLE, code, seed)
         gold = row.tools[row.gold_tool_index or 0]
         (other,) = (t for t in row.tools if t is not gold and t.parameters == gold.parameters)
         prices.add(offer(row, gold))
@@ -392,14 +388,14 @@ def test_the_other_offer_is_four_to_ten_times_worse(code: str, values: set[float
     ],
 )
 def test_an_offer_is_the_description_and_one_sentence(code: str, wording: str) -> None:
-    row = plain_row(TABLE, code)
+    row = made(TABLE, code)
     offers = [tool.description for tool in row.tools if tool.name.startswith("reserve")]
     assert len(offers) == 2 and all(re.fullmatch(wording, text) for text in offers), offers
 
 
 @pytest.mark.parametrize("code", ["CD", "TD", "CD_AB", "TD_AB"])
 def test_a_tool_that_is_accepted_no_longer_is_a_worse_offer_than_the_gold(code: str) -> None:
-    unit, row = REGISTRY[code], plain_row(TWO_WAYS, code)
+    unit, row = REGISTRY[code], made(TWO_WAYS, code)
     menu = next(tool for tool in row.tools if tool.name == "find_menu")
     gold = row.tools[row.gold_tool_index or 0]
     assert len(row.golden_answers) == 1

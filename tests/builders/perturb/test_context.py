@@ -17,7 +17,7 @@ from robustbench_tc.builders.perturb.context import TOKEN
 from robustbench_tc.builders.perturb.context_orders import TEMPLATES, arguments, success, unrelated
 from robustbench_tc.builders.perturb.context_session import callable_tools
 from robustbench_tc.builders.perturb.context_text import holds
-from robustbench_tc.eval.prompts.history import as_text, earlier_calls
+from robustbench_tc.eval.prompts.calls import earlier_calls, tool_call_tags
 from robustbench_tc.eval.score import score
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps, loads
@@ -104,13 +104,13 @@ def test_the_audit_names_each_way_in_which_a_context_can_be_wrong() -> None:
         (Call("no_such_tool", {}), "which is not listed"),
         (Call("summit.height", {"altitude": 1}), "other arguments than it declares"),
     ):
-        assert reason in audited(planted(row, called[0], as_text([call])), sample)[check]
+        assert reason in audited(planted(row, called[0], tool_call_tags([call])), sample)[check]
     bare = planted(row, called[0], "I will look that up.")
     assert "without a call" in audited(bare, sample)[check]
-    gold = planted(row, called[0], as_text([Call("summit.height", {"mountain": "Galdhoppen"})]))
+    gold = planted(row, called[0], tool_call_tags([Call("summit.height", {"mountain": "Galdhoppen"})]))
     assert "a golden value stands before the request" in REGISTRY[row.type_code].check(sample, gold)
     names_only = msgspec.structs.replace(sample, golden_answers=((Call(sample.tools[0].name, {}),),))
-    used = planted(row, called[0], as_text([Call(sample.tools[0].name, {"start": "a", "stop": "b"})]))
+    used = planted(row, called[0], tool_call_tags([Call(sample.tools[0].name, {"start": "a", "stop": "b"})]))
     assert "answers the request" in audited(used, names_only)[check]
     again = planted(row, 0, "Please mend the 7 boats near Oslo. " * 6)
     assert audited(again, sample).keys() == {"no_sentence_form_stands_six_times"}

@@ -13,12 +13,16 @@ from robustbench_tc.builders.sources import Profile
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Sample
 
+from ...conftest import nightly
 from . import cases
 
 REASONS = cases.read("reasons.yaml", dict[str, dict[str, dict[str, int]]])
 
 
-@pytest.mark.parametrize("profile", ["bundled", "paper", "full"])
+BY_NIGHT = [pytest.param(profile, marks=nightly) for profile in ("paper", "full")]
+
+
+@pytest.mark.parametrize("profile", ["bundled", *BY_NIGHT])
 def test_types_have_the_rows_that_they_state_and_reasons_for_others(profile: Profile, shared: Path) -> None:
     """Of the whole pools those of the packs whose pages explain the numbers."""
     explained = {"abstention", "registry", "offers"}

@@ -85,6 +85,7 @@ def test_the_paper_profile_draws_from_the_full_pool(paper: sources.Pool, full: s
 
 
 def test_a_clean_row_is_anchored_to_itself_and_its_gold_tool_listed_and_indexed(full: sources.Pool) -> None:
+    """Every golden parameter maps to a list of accepted values."""
     for sample in full.samples:
         assert sample.id == f"{sample.clean_id}::clean"
         assert sample.clean_id.startswith(f"{sample.source}__")
@@ -96,7 +97,12 @@ def test_a_clean_row_is_anchored_to_itself_and_its_gold_tool_listed_and_indexed(
         )
         assert sample.category and sample.tools and not sample.changes
         names = {tool.name for tool in sample.tools}
-        assert all(call.name in names for answer in sample.golden_answers for call in answer)
+        for call in (call for answer in sample.golden_answers for call in answer):
+            assert call.name in names
+            assert all(values and isinstance(values, list) for values in call.parameters.values())
+            # One BFCL record has a tool of its own that is named `finish`.
+            if call.name in CONTROL_TOOLS and sample.source != "bfcl_v3":
+                assert all(values == [ANY] for values in call.parameters.values())
         assert sample.gold_tool_index is not None
         assert sample.tools[sample.gold_tool_index].name == sample.golden_answers[0][0].name
 
@@ -110,18 +116,6 @@ def test_a_gold_parameter_is_declared_but_for_one_known_sample(paper: sources.Po
         <= set(sample.tools[sample.gold_tool_index].properties)
     ]
     assert odd == ["apibank__level1_357"]
-
-
-def test_every_golden_parameter_maps_to_a_list_of_accepted_values(full: sources.Pool) -> None:
-    for sample in full.samples:
-        for answer in sample.golden_answers:
-            for call in answer:
-                for values in call.parameters.values():
-                    assert isinstance(values, list)
-                    assert values
-                # One BFCL record has a tool of its own that is named `finish`.
-                if call.name in CONTROL_TOOLS and sample.source != "bfcl_v3":
-                    assert all(values == [ANY] for values in call.parameters.values())
 
 
 def test_schemas_use_json_schema_type_words(full: sources.Pool) -> None:
@@ -141,19 +135,18 @@ def test_schemas_use_json_schema_type_words(full: sources.Pool) -> None:
     assert set(words) == {"object", "string", "integer", "number", "boolean", "array", "any"}
 
 
-def test_only_upstream_marks_make_a_parameter_required(full: sources.Pool) -> None:
-    assert not any(tool.required for sample in of(full, "apibank") for tool in sample.tools)
-    for source in ("bfcl_v3", "toolalpaca", "rotbench", "tooleyes"):
-        assert any(tool.required for sample in of(full, source) for tool in sample.tools)
-
-
-def test_no_pseudo_tool_of_the_prompt_and_control_tools_last(full: sources.Pool) -> None:
-    assert not any("Think" in tool.name for sample in of(full, "apibank") for tool in sample.tools)
-    assert not any(tool.name == "components" for sample in of(full, "toolalpaca") for tool in sample.tools)
-    for source in ("rotbench", "tooleyes"):
-        assert all(
-            [tool.name for tool in s.tools[-2:]] == ["ask_to_user", "finish"] for s in of(full, source)
-        )
+def test_only_upstream_marks_make_a_parameter_required_and_only_its_tools_are_listed(
+    full: sources.Pool,
+) -> None:
+    """Not the prompt's own steps, and the control tools last."""
+    listed = {source: [tool for sample in of(full, source) for tool in sample.tools] for source in SOURCES}
+    assert [any(tool.required for tool in listed[source]) for source in SOURCES] == [
+        source != "apibank" for source in SOURCES
+    ]
+    assert not any("Think" in tool.name for tool in listed["apibank"])
+    assert not any(tool.name == "components" for tool in listed["toolalpaca"])
+    for sample in (*of(full, "rotbench"), *of(full, "tooleyes")):
+        assert [tool.name for tool in sample.tools[-2:]] == ["ask_to_user", "finish"]
 
 
 def test_messages_are_what_the_user_sees(full: sources.Pool) -> None:

@@ -1,7 +1,6 @@
-"""Each reader on a few records written here, in the source's own format; and on broken files."""
+"""Each reader on a few records written here, in the source's own format; and files that are not as pinned."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -74,20 +73,10 @@ def test_bfcl_keeps_upstream_value_lists_and_system_turns(tmp_path: Path) -> Non
 
 
 def test_bfcl_records_that_cannot_serve_are_issues(tmp_path: Path) -> None:
-    turn = [{"role": "user", "content": "Dim it."}]
-    questions = [
-        bfcl_question(0, question=[turn, turn]),
-        bfcl_question(1),
-        bfcl_question(2),
-        bfcl_question(3),
-        bfcl_question(4, id="live_multiple_862-181-3"),
-    ]
-    good = {"light.dim": {"level": [1]}}
-    write_bfcl(tmp_path, questions, [[good], [{"lamp": {}}], [good | {"lamp": {}}], [], [good]])
+    questions = [bfcl_question(1), bfcl_question(3), bfcl_question(4, id="live_multiple_862-181-3")]
+    write_bfcl(tmp_path, questions, [[{"lamp": {}}], [], [{"light.dim": {"level": [1]}}]])
     assert [item.reason for item in items(bfcl.READER, tmp_path, BFCL_FILE)] == [
-        "not_single_turn",
         "gold_tool_not_listed",
-        "gold_not_decodable",
         "gold_not_decodable",
         "known_wrong_gold",
     ]
@@ -136,27 +125,6 @@ def test_apibank_reads_both_heading_forms_and_both_answer_forms(tmp_path: Path, 
     assert sample.golden_answers == ((Call("SetAlarm", {"hour": ["7"], "who": ["['me']"]}),),)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        "{'a': open('x')}",
-        "{'a': 1}",
-        "{'a': {'type': '" + "x" * 60_000 + "'}}",
-        "{" + "[" * 500 + "}",
-        "{'a': {}",
-    ],
-)
-def test_apibank_evaluates_nothing_in_a_parameter_text(tmp_path: Path, parameters: str) -> None:
-    tools = f"1. Name: A\nDescription: B\nParameters: {parameters}"
-    record = {
-        "system": SYSTEM.replace("{tools}", tools),
-        "user": "",
-        "answer": [{"name": "A", "parameters": {}}],
-    }
-    write(tmp_path, apibank.READER.files[0], [record])
-    refuses(r"level-1-api_processed\.json: record 0: ", items, apibank.READER, tmp_path)
-
-
 def react_record(query: str, answers: list[str] | None, tools: list[dict[str, Any]]) -> dict[str, Any]:
     turns: list[dict[str, Any]] = [
         {"from": "system", "value": f"Use these:\n{json.dumps(tools)}\n\nLet's Begin!"},
@@ -191,15 +159,6 @@ def test_rotbench_reads_every_accepted_answer(tmp_path: Path) -> None:
     assert sample.gold_tool_index == 1  # the first `roll` that declares the golden parameters
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Action Input: {}", "\nAction: roll\nAction Input: [1]", "\nAction: roll"]
-)
-def test_rotbench_gold_in_another_form_is_an_issue(tmp_path: Path, text: str) -> None:
-    write(tmp_path, rotbench.READER.files[0], [react_record("Roll.", [text], [tool("roll")])])
-    (issue,) = items(rotbench.READER, tmp_path)
-    assert (issue.reason, issue.clean_id) == ("gold_not_decodable", "rotbench__Turn 1: Roll.")
-
-
 def test_tooleyes_has_one_answer_per_combination_of_names(tmp_path: Path) -> None:
     registry = [tool("day"), tool("date"), tool("hour", "zone"), ASK]
     records = [react_record(query, None, registry) for query in ("When?", "Why?", "Who?")]
@@ -229,11 +188,6 @@ def test_a_tooleyes_label_may_accept_another_sequence_of_calls(tmp_path: Path) -
     for calls, right in ((accepted[0], True), (accepted[1], True), (accepted[1] * 2, False)):
         found = score(calls, source="tooleyes", category="", golden_answers=accepted, tools=())
         assert found.correct is right
-
-
-def test_tooleyes_refuses_two_labels_for_one_record(tmp_path: Path) -> None:
-    write(tmp_path, tooleyes.LABELS, [{"record": 0, "steps": [], "agreed": True}] * 2)
-    refuses(r"tooleyes_gold\.jsonl: line 2: ", tooleyes.labels, tmp_path)
 
 
 def api(**changes: Any) -> dict[str, Any]:
@@ -328,37 +282,3 @@ def test_a_file_that_is_not_as_pinned_is_refused(tmp_path: Path) -> None:
     refuses(
         r"BFCL_v3_multiple\.json: wrong checksum: .*`rbtc data fetch`", sources.read_pool, tmp_path, "paper"
     )
-
-
-def cut(text: str) -> str:
-    return text[: len(text) // 2]
-
-
-@pytest.mark.parametrize(
-    "damage", [cut, lambda text: text.replace('"user"', "7"), lambda text: text.replace("Dim", "\\ud800")]
-)
-def test_a_corrupt_json_line_is_named_by_file_and_line(tmp_path: Path, damage: Callable[[str], str]) -> None:
-    good = [{"light.dim": {"level": [1]}}]
-    write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(1)], [good, good])
-    first, second = (tmp_path / BFCL_FILE).read_text().splitlines()
-    (tmp_path / BFCL_FILE).write_text(f"{first}\n\n{damage(second)}\n")
-    refuses(r"BFCL_v3_multiple\.json: line 3: ", sources.read_pool, tmp_path, "bundled")
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("", "Input data was truncated"),
-        ('{"a": 1}', "Expected `array`, got `object`"),
-        ('[{"Name": "A"}]', "record 0"),
-        ('[{"Name": 1}, ]', r"JSON is malformed: .*byte 14"),
-        ('[{"a": 1}, {"a": }]', r"JSON is malformed: .*byte 17"),
-        ("[" * 100_000, ""),
-        ("[\xff]", ".*byte"),
-    ],
-)
-def test_a_corrupt_list_is_named_by_file_and_place(tmp_path: Path, text: str, place: str) -> None:
-    file = toolalpaca.READER.files[0]
-    write(tmp_path, file, [])
-    (tmp_path / file).write_bytes(text.encode("latin-1"))
-    refuses(f"^{file}: {place}", sources.read_pool, tmp_path, "bundled")

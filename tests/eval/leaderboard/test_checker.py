@@ -18,6 +18,7 @@ from robustbench_tc.eval.leaderboard.datasets import Datasets, title
 from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Status, Submission, Vouched, parse_status
 from tests.agent_server import serving
 
+from ...conftest import NIGHTLY
 from ...refusals import refuses
 from .. import small
 from . import made
@@ -50,7 +51,7 @@ def test_an_entry_has_the_same_bytes_in_any_order_on_any_number_of_processes(
     names = [made.name_of(folder) for folder in folders]
     here = [checker.encode(checker.checked(*one, data)) for one in zip(folders, names, strict=True)]
     assert len(set(here)) == len(AGENTS)
-    order = [2, 0, 3, 1, 2]
+    order = [2, 0, 3, 1, 2] if NIGHTLY else [1, 0, 1]
     with ProcessPoolExecutor(2) as pool:
         shuffled = [folders[at] for at in order], [names[at] for at in order]
         assert list(pool.map(encoded, *shuffled, [status] * len(order))) == [here[at] for at in order]

@@ -93,8 +93,6 @@ def test_predictions_in_one_file_are_a_run(
         ("check {results} --pr 3", "is a folder, and has no pull requests"),
         ("build {new}", "has no status.yaml"),
         ("build {results} --out {mine}", "not a folder that rbtc wrote"),
-        ("space {new} --results results", "is no dataset of the Hub"),
-        ("space {mine} --results acme/results", "exists"),
         ("verify {results} a/b/20261120-000000000000 --repeated {run}", "has no entry of"),
         ("verify {results} a/b/20261120-000000000000", "name the repeated run with --repeated"),
         ("verify {results} x --repeated {run} --base-url http://127.0.0.1:9", "or an endpoint"),
@@ -103,8 +101,6 @@ def test_predictions_in_one_file_are_a_run(
 def test_what_is_wrong_is_one_line(
     words: str, line: str, rbtc: Rbtc, results: Path, release: Path, local_run_of: RunOf, tmp_path: Path
 ) -> None:
-    if words.startswith("space"):
-        pytest.importorskip("gradio", reason="a Space pins it (make env-leaderboard)")
     broken, mine = tmp_path / "broken", tmp_path / "mine"
     shutil.copytree(local_run_of("name-biased"), broken)
     (broken / "run.json").write_text('{"settings": []}')

@@ -16,7 +16,7 @@ from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard import checker, datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Status
 
-from ...conftest import Done
+from ...conftest import NIGHTLY, Done
 from ...loopback import LoopbackServer
 from ...own import shop
 from .. import small
@@ -40,28 +40,30 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("core", "oracle"),
-    Kind("core", "name-biased"),
     Kind("core", "silent"),
     Kind("core", "rambler"),
-    Kind("core", "always-calls"),
     Kind("core", "gives-up-on-error", {"mode": "fc"}),
-    Kind("core", "apology", {"mode": "fc"}),
-    Kind("core", "gives-up-on-error", {"repeat": 2}),
     Kind("core", "name-biased", {"mode": "fc", "repeat": 3}),
-    Kind("core", "oracle", {"defend": ("retry",)}),
     Kind("core", "rambler", {"defend": ("schema", "hint")}),
-    Kind("packs", "oracle"),
     Kind("packs", "name-biased", {"mode": "fc"}),
-    Kind("own", "careful", {"mode": "fc"}),
     Kind("own", "careful", {"mode": "prompt"}),
-    Kind("live", "blind-retrier"),
     Kind("live", "liar", {"mode": "prompt"}),
-    Kind("live", "blind-retrier", {"repeat": 2}),
-    Kind("live", "blind-retrier", {"defend": ("retry", "schema")}),
     Kind("live", "liar", {"defend": ("vote:3", "hint"), "repeat": 2}),
     Kind("live", "mixed"),
+    Kind("core", "oracle"),
+    Kind("core", "name-biased"),
+    Kind("core", "always-calls"),
+    Kind("core", "apology", {"mode": "fc"}),
+    Kind("core", "gives-up-on-error", {"repeat": 2}),
+    Kind("core", "oracle", {"defend": ("retry",)}),
+    Kind("packs", "oracle"),
+    Kind("own", "careful", {"mode": "fc"}),
+    Kind("live", "blind-retrier"),
+    Kind("live", "blind-retrier", {"repeat": 2}),
+    Kind("live", "blind-retrier", {"defend": ("retry", "schema")}),
 )
+BY_DAY = 10
+"""The first ones: every kind of data, mode, repeat and defence. `make nightly` takes all."""
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,7 @@ def local_run(kind: Kind, data: datasets.Datasets, folder: Path) -> Path:
     return made.local_run(folder / "run", kind.agent, data.core, **kind.how)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("kind", KINDS if NIGHTLY else KINDS[:BY_DAY], ids=str)
 def test_an_entry_has_the_figures_of_the_commands(
     kind: Kind, all_data: dict[str, datasets.Datasets], tmp_path: Path, rbtc: Rbtc
 ) -> None:

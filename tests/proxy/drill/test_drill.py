@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from robustbench_tc.own.desk import desk
 from robustbench_tc.proxy.drill import trials
 from robustbench_tc.proxy.plan import read_plan
 
-from ...conftest import Rbtc
+from ...conftest import Rbtc, nightly
 from ...trees import write
 from ..mcp.conftest import DOOR, listening
 
@@ -91,15 +91,25 @@ def drilled(rbtc: Rbtc, tmp_path: Path) -> Drilled:
     return run
 
 
-def over(kind: str, domain: str) -> str:
-    """Each defect goes over both transports, and each domain too."""
-    return ("stdio", "http")[(len(kind) + DOMAINS.index(domain)) % 2]
+def servers(kinds: Collection[str]) -> list[Any]:
+    """Kind, domain and transport of each server. Each kind goes over both transports and each domain too; by
+    day a kind is of one domain, and the kinds together are of all and over both."""
+    return [
+        pytest.param(
+            kind,
+            domain,
+            ("stdio", "http")[(len(kind) + at) % 2],
+            marks=() if (number + at) % len(DOMAINS) == 0 else nightly,
+            id=f"{kind}-{domain}",
+        )
+        for number, kind in enumerate(kinds)
+        for at, domain in enumerate(DOMAINS)
+    ]
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("defect", DEFECTS)
-def test_every_planted_defect_is_found(drilled: Drilled, defect: str, domain: str) -> None:
-    found = drilled(defect, domain, over(defect, domain))
+@pytest.mark.parametrize(("defect", "domain", "over"), servers(DEFECTS))
+def test_every_planted_defect_is_found(drilled: Drilled, defect: str, domain: str, over: str) -> None:
+    found = drilled(defect, domain, over)
     says, shown_by, also = DEFECTS[defect]
     (one,) = found["writes"]
     assert (found["exit_code"], one["verdict"], one["server"], one["trials"]) == (
@@ -115,10 +125,9 @@ def test_every_planted_defect_is_found(drilled: Drilled, defect: str, domain: st
     assert (defect == "stale read") == bool(found["stale"])
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("kind", GOOD)
-def test_a_good_server_has_no_findings(drilled: Drilled, kind: str, domain: str) -> None:
-    found = drilled(kind, domain, over(kind, domain))
+@pytest.mark.parametrize(("kind", "domain", "over"), servers(GOOD))
+def test_a_good_server_has_no_findings(drilled: Drilled, kind: str, domain: str, over: str) -> None:
+    found = drilled(kind, domain, over)
     (one,) = found["writes"]
     assert (one["verdict"], one["server"]) == GOOD[kind]
     assert (found["exit_code"], found["findings"], found["stale"]) == (0, [], [])

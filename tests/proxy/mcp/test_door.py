@@ -7,6 +7,7 @@ import pytest
 
 from robustbench_tc import taxonomy
 
+from ...conftest import NIGHTLY, nightly
 from .conftest import Desk, both
 
 CLEAN = "version: 1\n"
@@ -39,10 +40,12 @@ def test_without_faults_all_is_as_the_server_says_it(desk: Desk) -> None:
         return [one.model_dump() for one in found]
 
     direct = desk.run(None, look)
-    assert desk.run(CLEAN, look) == direct
-    assert desk.run(CLEAN + "types: [clean]\nseed: 3\n", look) == direct
+    idle, looking = CLEAN, CLEAN + "types: [clean]\nseed: 3\n"
+    for asked in (idle, looking) if NIGHTLY else {"legacy": (idle,), "auto": (looking,)}[desk.mode]:
+        assert desk.run(asked, look) == direct
 
 
+@both
 def test_a_silent_no_op_is_never_carried_out(desk: Desk) -> None:
     found = desk.run(plan("kind: silent_no_op, at: [1]"), pay)
     assert not found.is_error and text(found) == '{"status": "ok"}'
@@ -51,18 +54,16 @@ def test_a_silent_no_op_is_never_carried_out(desk: Desk) -> None:
 
 
 def test_a_timeout_after_the_effect_is_carried_out_once_and_with_the_retry_twice(desk: Desk) -> None:
-    more = "allow_writes: true\n"
-    found = desk.run(plan("kind: timeout_after_effect, at: [1]", more=more), pay)
-    assert found.is_error and text(found) == TIMEOUT
-    assert desk.executed == ["pay_order"]
-
     async def again(client: Any) -> Any:
-        await pay(client)
+        found = await pay(client)
+        assert found.is_error and text(found) == TIMEOUT
+        assert desk.executed == ["pay_order"]
         return await client.call_tool("pay_order", {"order_id": 1})
 
+    more = "allow_writes: true\n"
     found = desk.run(plan("kind: timeout_after_effect, at: [1]", more=more), again)
     assert not found.is_error
-    assert desk.executed == ["pay_order"] * 3
+    assert desk.executed == ["pay_order"] * 2
 
 
 def test_a_write_is_not_called_timed_out_unless_the_plan_allows_it(either: Desk) -> None:
@@ -186,7 +187,7 @@ def test_the_list_changes_in_the_middle_and_the_client_hears_of_it(desk: Desk) -
     assert "ListChanged" in type(heard[0]).__name__ or "list_changed" in str(heard[0])
 
 
-@both
+@pytest.mark.parametrize("desk", [pytest.param("stdio legacy", marks=nightly), "http auto"], indirect=True)
 def test_a_fault_depends_on_plan_session_and_number_alone(desk: Desk) -> None:
     async def many(client: Any) -> Any:
         await client.list_tools()

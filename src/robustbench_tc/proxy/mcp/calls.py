@@ -185,7 +185,10 @@ class Calls:
             arguments = {} if arguments is None else arguments
             if not isinstance(name, str) or not isinstance(arguments, dict):
                 return pending  # is no call: the server says what is wrong with it
-            if (wrong := self._stray()) is not None:
+            scenes, wrong = self._door.scenes, None
+            if not scenes.unlisted:  # all servers have been asked for their tools
+                wrong = scenes.stray or (scenes.stray_type(self._session) if self._plan.types else None)
+            if wrong is not None:
                 return wire.failure(request["id"], wrong)
             if (result := self._called(pending, name, arguments)) is not None:
                 await asyncio.sleep(TOGETHER_S)
@@ -217,13 +220,6 @@ class Calls:
         self._listing = Listing(tools, scenes.untouched(self._session))
         if (plan.types or plan.defend) and self._run.number >= plan.types_after:
             self._listing = listed(tools, scenes, self._session, asked=asked)
-
-    def _stray(self) -> str | None:
-        """What of the plan is for tools that no server has, once all have been asked for theirs."""
-        scenes = self._door.scenes
-        if scenes.unlisted:
-            return None
-        return scenes.stray or (scenes.stray_type(self._session) if self._plan.types else None)
 
     async def tell(self, otherwise: Tell | None = None) -> None:
         """Says that the list of tools is another one, where it just became so: wherever the client listens,

@@ -142,7 +142,7 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
     assert errata_files.NAME in frozen.files and manifest.problems(tmp_path / "v2") == []
     card = (tmp_path / "v2" / "README.md").read_text()
     assert f"| {wrong.clean_id} | 2026-11-21 | An exclamation mark is right too. |" in card
-    assert "its data differ from that by a minor step" in card
+    assert "its data differ from it by a minor step" in card
 
     # a second erratum of the same sample comes after the first
     again = amend(

@@ -27,7 +27,7 @@ def check(folder: Path, *, alone: bool = False) -> None:
     if folder.is_symlink() or not folder.is_dir():
         raise UserError(f"{folder} is not a folder of its own: name one with --out")
     if (folder / manifest.NAME).exists():
-        raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
+        raise UserError(f"{folder} is a release, which is never changed: name a folder with --out")
     earlier = folders.audited(folder)
     others = folders.strangers(folder, earlier)
     ours = tuple(f"{name}/" for name in (marker.PAGE, FOLDER.rstrip("/")))

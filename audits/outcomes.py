@@ -88,7 +88,7 @@ def answers_of(path: Path, dataset: str | Path | None) -> tuple[Path, Path]:
         path = run.scores_path if run.scores_path.is_file() else run.answers_path
     if dataset is None:
         if not (path.parent / RECORD).is_file():
-            raise UserError(f"{path}: name the build or release that was asked with --dataset")
+            raise UserError(f"{path}: name the run's build or release with --dataset")
         record = open_run(path.parent).record
         dataset = record.dataset
         if record.dataset_revision is not None:
@@ -164,7 +164,7 @@ def looked_again(folder: Path, progress: Tell) -> LookedAgain:
     pages = refetch(Folder(folder).rows("evidence"), fetch_page, progress)
     if all(one.outcome.startswith(("no connection", "not tried")) for one in pages):
         raise UserError(
-            "no address could be reached: the evidence was not looked at again; try with a network"
+            "no address could be reached, so the evidence was not checked; try again with a network"
         )
     return LookedAgain(pages)
 

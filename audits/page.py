@@ -19,7 +19,7 @@ GROUPS = {
     "replay": "Replayed in the worlds",
     "paraphrase": "Paraphrase audit",
     "secrets": "Secrets in files",
-    "shortcuts": "What needs no reading",
+    "shortcuts": "Request-blind baselines",
     "evidence": "Evidence",
     "contamination": "Contamination",
     "gate": "Waivers",

@@ -104,11 +104,11 @@ def amended(samples: Iterable[Sample], errata: Iterable[Erratum]) -> tuple[Sampl
     for erratum in errata:
         sample = found.get(erratum.clean_id)
         if sample is None:
-            raise UserError(f"erratum of {erratum.clean_id}: there is no clean row of this id")
+            raise UserError(f"erratum of {erratum.clean_id}: there is no clean row with this id")
         held = sample.golden_answers, sample.gold_tool_index
         if dumps(held) != dumps((erratum.before, erratum.before_tool_index)):
             raise UserError(
-                f"erratum of {erratum.clean_id}: its golden answers are not those that it corrects"
+                f"erratum of {erratum.clean_id}: it corrects other golden answers than the row has"
             )
         corrected = corrected_row(sample, erratum.after)
         if refusal := self_check(corrected):
@@ -121,7 +121,7 @@ def corrected_row(sample: Sample, answers: Answers) -> Sample:
     """A clean row with other golden answers. UserError for an answer that no listed tool could give."""
     names = {tool.name for tool in sample.tools}
     if not answers or not all(answers):
-        raise UserError(f"{sample.clean_id}: a golden answer holds no call")
+        raise UserError(f"{sample.clean_id}: a golden answer contains no call")
     for call in (call for answer in answers for call in answer):
         if call.name not in names:
             raise UserError(f"{sample.clean_id}: the golden tool {call.name!r} is not listed in its tools")

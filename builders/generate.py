@@ -82,7 +82,7 @@ def make_generator(
         return Silent()
     if name == RULE and not colon:
         if kind != KIND:
-            raise UserError(f"--generator {spec}: rules write {KIND} alone: {KIND}={spec}")
+            raise UserError(f"--generator {spec}: rules write only {KIND}: {KIND}={spec}")
         return Rule()
     raise unknown("generator", spec, ("recorded", "recorded:PATH", "openai:MODEL[@BASE_URL]", "rule", "none"))
 

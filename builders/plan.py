@@ -125,8 +125,8 @@ def _loan(name: str, root: Path | None, profile: BuildProfile, pool: Pool) -> tu
     if root is None:
         codes = [unit.code for unit in REGISTRY.values() if name in unit.borrows]
         raise UserError(
-            f"{', '.join(codes)}: made with records of the sources beyond the clean rows: "
-            "run `rbtc data fetch`, or name a folder with --sources"
+            f"{', '.join(codes)}: made from source records beyond the clean rows: run `rbtc data "
+            "fetch`, or name a folder with --sources"
         )
     if name == POOL:
         return read_pool(root, "full", checked=True).samples

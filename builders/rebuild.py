@@ -38,7 +38,7 @@ def report_in(folder: Path, kind: type[R]) -> R:
     except OSError as error:
         raise UserError(f"{marker.BUILD}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{marker.BUILD} does not say what the build is made of: {error}") from None
+        raise UserError(f"{marker.BUILD} does not say how the build was made: {error}") from None
 
 
 def rebuild(

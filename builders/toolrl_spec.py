@@ -68,7 +68,7 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
             static = [kind for kind in kinds if kind.static]
             if not static:
                 raise UserError(
-                    f"{name} happens at run time and is never drawn: the config `retry` trains on it"
+                    f"{name} happens at run time and is never drawn; the config `retry` trains on it"
                 )
             drawn = {kind.code for kind in static if kind.train_augmentable}
             if not drawn:

@@ -189,7 +189,9 @@ class VersionMaker:
 
     def _must_earn_maximum(self, version: Version, clean_gold: str) -> None:
         if version.gold != clean_gold and not self._checks.earns_maximum(version.gold):
-            raise UserError(f"{version.sample.id}: its renamed gold does not earn the maximum: report it")
+            raise UserError(
+                f"{version.sample.id}: its renamed gold does not earn the maximum reward: please report it"
+            )
 
     def _part(self, numbered: Sequence[tuple[int, rlla.Raw]]) -> pa.Table:
         """Every version of some train rows, clean ones first, and what was counted on the way."""

@@ -18,7 +18,7 @@ HOW_MADE: dict[str, str] = _HowMade(
 """How each type's rows are made; mixtures that no module states are found by their codes."""
 
 FLAGS: dict[str, str] = {
-    GOLD_NOT_STATED: "no accepted answer can be taken from what is said, defined or known",
+    GOLD_NOT_STATED: "no accepted answer can be inferred from what is stated, defined or known",
     **{flag: words for kind in taxonomy.types("known") for flag, words in kind.flags.items()},
 }
 

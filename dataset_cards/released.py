@@ -99,7 +99,7 @@ def _benchmark(report: BuildReport, release: Release) -> Said:
     clean = sum(report.rows.get(CLEAN, {}).values())
     sources = list(dict.fromkeys(row["source"] for row in report.pins))
     own = report.profile == OWN_CASES
-    asked = "Requests to somebody's own tools" if own else "Tool calling"
+    asked = "Requests to the author's own tools" if own else "Tool calling"
     card = own_card(report, book_of(release.folder), release) if own else benchmark_card(report, release)
     return card, {
         "description": f"{asked} under deployment noise",

@@ -14,13 +14,13 @@ COLLECTION_TYPES = ["Secondary Data Analysis", "Software Collection", "Manual Hu
 
 MAINTENANCE = (
     "Releases are immutable and have semantic versions. A corrected golden answer is an erratum and a new "
-    "version; a version that turns out wrong is yanked, which is said in the card and in yanked.json, and "
-    "stays loadable. Reports of wrong rows go to the repository that the card names."
+    "version; a wrong version is yanked, which the card and yanked.json state, and can still be "
+    "loaded. Reports of wrong rows go to the repository that the card names."
 )
 
 PERSONAL = (
     "The names, passwords, tokens and addresses in clean rows are upstream's inventions. Every one was "
-    "reviewed string by string; an audit refuses any that a perturbation brings in."
+    "reviewed string by string; the audit rejects any that a perturbation adds."
 )
 
 
@@ -38,7 +38,7 @@ def benchmark(
         ),
         "data_collection_type": COLLECTION_TYPES,
         "data_collection_missing_data": (
-            "Upstream records that could not serve are in the config known_issues with their reasons; pairs "
+            "Unusable upstream records are in the config known_issues with their reasons; pairs "
             "of sample and type that have no row are counted in build_report.json."
         ),
         "data_preprocessing_protocol": [
@@ -84,7 +84,7 @@ def training(rows: int, generators: Sequence[str], codes: Collection[str]) -> Pr
         ),
         "data_collection_type": COLLECTION_TYPES[:2],
         "data_preprocessing_protocol": [
-            "Rows that ask what the benchmark asks, and rows whose gold nobody could know, are left out."
+            "Rows with a request of the benchmark, and rows whose gold cannot be inferred, are left out."
         ],
         "data_annotation_protocol": ["Golden answers are ToolRL's, adapted by rule."],
         "machine_annotation_tools": list(generators) or ["none"],
@@ -93,8 +93,8 @@ def training(rows: int, generators: Sequence[str], codes: Collection[str]) -> Pr
             "Model-written texts have the habits of the model that wrote them.",
         ],
         "data_limitations": ["Golden answers are ToolRL's as they are. Transition errors are in one config."],
-        "data_use_cases": ["Training of tool calling under deployment noise. Not for measuring a model."],
-        "data_social_impact": "Measure a model trained on it on other data before it is relied on.",
+        "data_use_cases": ["Training of tool calling under deployment noise. Not for evaluating a model."],
+        "data_social_impact": "Evaluate a model trained on it on other data before you rely on it.",
         "personal_sensitive_information": [
             "Names and addresses in prompts are upstream's. The audit looks for credentials in every text."
         ],
@@ -114,7 +114,7 @@ def live(tasks: int, worlds: Sequence[str]) -> Properties:
             "Pairs of task and kind of fault that have no row are counted with their reasons in "
             "build_report.json."
         ),
-        "data_preprocessing_protocol": ["Every golden call was carried out, and the end state hashed."],
+        "data_preprocessing_protocol": ["Every golden call was executed, and the final state hashed."],
         "data_annotation_protocol": ["Labels come from trying the offered tools in the world, by rule."],
         "machine_annotation_tools": ["none"],
         "data_biases": [
@@ -127,7 +127,7 @@ def live(tasks: int, worlds: Sequence[str]) -> Properties:
             "The rows of one task are not independent.",
         ],
         "data_use_cases": [
-            "Evaluation: whether an agent notices a fault, puts it right, and tells the user the truth.",
+            "Evaluation: whether an agent notices a fault, corrects it, and tells the user the truth.",
             "Not for training, and not for ranking models across versions.",
         ],
         "data_social_impact": (

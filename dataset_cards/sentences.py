@@ -29,7 +29,7 @@ def turns(codes: Collection[str]) -> str:
     if longer:
         most = max(int(str(t.traits["tokens"])) for t in longer)
         names = _listed([t.code for t in longer])
-        said += f" In {names} earlier exchanges stand before it, up to {most:,} tokens."
+        said += f" In {names} earlier exchanges precede it, up to {most:,} tokens."
     return said
 
 
@@ -61,9 +61,9 @@ def adversary(codes: Collection[str]) -> str:
     """Whether somebody attacks."""
     attacks = [t.code for t in _known(codes) if t.traits.get("instructed")]
     if not attacks:
-        return "It holds no adversary: every perturbation is an accident of deployment."
+        return "It has no adversary: every perturbation is an accident of deployment."
     return (
-        f"Only {_listed(attacks)} holds instructions that nobody gave: few, plain, not adapted to a model. "
+        f"Only {_listed(attacks)} contains injected instructions: few, plain, not adapted to a model. "
         "Every other perturbation is an accident of deployment."
     )
 

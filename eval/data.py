@@ -99,7 +99,7 @@ class Data(msgspec.Struct, Generic[Row], frozen=True, kw_only=True, dict=True):
             if number is not None and number < 1:
                 raise UserError(f"--{word} {number}: give 1 or more")
         if selection.limit is not None and selection.samples is not None:
-            raise UserError("--limit counts rows, --samples whole samples: give one of them")
+            raise UserError("--limit counts rows, --samples counts whole samples: give one of them")
         if selection.samples is not None:
             drawn = frozenset(order(rows, self.by)[: selection.samples])
             rows = [row for row in rows if row.clean_id in drawn]

@@ -63,7 +63,7 @@ def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:
     elif asked < whole:
         notes.append(f"{where} keeps its {_size(whole, most)}; asked are the {len(asked)} selected here")
     if repeats < most:
-        notes.append(f"{where} asks every row {most} times: --repeat {repeats} does not shrink it")
+        notes.append(f"{where} asks every row {most} times: --repeat {repeats} cannot shrink it")
     expected = len(whole) * most
     if expected > record.expected:
         folder.before = copy.copy(record)
@@ -96,7 +96,7 @@ def check(where: object, there: "Settings", here: "Settings") -> None:
     found = differences(there, here, *(() if here.backend == "import" else _GROWS))
     if not found:
         return
-    said = f"{where} holds a run of other settings: {'; '.join(found)}. Take another --out"
+    said = f"{where} holds a run with other settings: {'; '.join(found)}. Take another --out"
     if there.fingerprint != here.fingerprint and not answers_differ(there, here):
         said += f" (with --reuse {where} its answers to rows that are the same count there)"
     raise UserError(said)

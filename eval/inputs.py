@@ -218,7 +218,7 @@ def _clean_of(name: str, rows: Iterable[Row]) -> dict[str, Row]:
         if row.type_code == taxonomy.CLEAN:
             clean[row.clean_id] = row
         if row.clean_id not in clean:
-            raise UserError(f"{name}: {row.id!r} has no clean row to be judged against")
+            raise UserError(f"{name}: {row.id!r} has no clean row to compare with")
     return clean
 
 
@@ -229,7 +229,9 @@ def _read_rows(
     for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
         missing = [name for name in kind.__struct_fields__ if name not in plain]
         if missing:
-            raise UserError(f"{folder} is not of this benchmark: it has no column {', '.join(missing)}")
+            raise UserError(
+                f"{folder} is not a dataset of this benchmark: it has no column {', '.join(missing)}"
+            )
         try:
             row = read(plain)
         except ValueError as error:

@@ -85,7 +85,7 @@ def serve_command(name: str, *, weights: str | None = None, port: int = 8000) ->
         )
     source = weights or model.weights
     if source is None:
-        raise UserError(f"{model.name} has no published weights: name a folder or Hub id behind it")
+        raise UserError(f"{model.name} has no published weights: name a folder or Hub id after it")
     served = dict.fromkeys([model.name, model.name.lower()])
     words = ["vllm", "serve", source, "--served-model-name", *served, "--port", str(port)]
     options = {

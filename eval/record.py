@@ -293,7 +293,7 @@ class RunFolder:
     def check_place(cls, path: Path) -> None:
         """UserError where no such run can be begun or gone on with at `path`: said before any work."""
         if (meant := os.path.expanduser(path)) != str(path):  # noqa: PTH111 (as pyarrow would, and nobody else)
-            raise UserError(f"{path}: the shell has not replaced the ~ (as in quotes): write {meant}")
+            raise UserError(f"{path}: the shell did not expand the ~ (is it in quotes?): write {meant}")
         if (path / RECORD).exists() and not path.is_symlink():
             cls.open(path)
         else:

@@ -154,18 +154,18 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
     for name in extra:
         if _SECRET_NAME.search(name):
             raise UserError(
-                f"extra_body: {name} would be written into the run record: keys come from the environment, "
-                "headers from --header"
+                f"extra_body: {name} would be written to the run record: set keys in the environment, "
+                "headers with --header"
             )
         if name in OURS:
-            raise UserError(f"extra_body: {name} is what the harness itself sends: leave it out")
+            raise UserError(f"extra_body: the harness itself sends {name}: leave it out")
         if name in named:
-            raise UserError(f"{name} stands both in extra_body and as an option of its own: give it once")
+            raise UserError(f"{name} is both in extra_body and an option: give it once")
     # The endpoint decides about what the table leaves open.
     found = {name: getattr(entry, name, usual) for name, usual in DEFAULT_DECODING.items()}
     found |= named
     if template and "chat_template_kwargs" in extra:
-        raise UserError("chat_template_kwargs stands in extra_body: give it there or as chat_template_args")
+        raise UserError("chat_template_kwargs is also in extra_body: give it there or as chat_template_args")
     if entry is not None and entry.thinking == "off":
         template = {**NO_THINKING, **template}
     if template:

@@ -263,21 +263,21 @@ class Watch:
             self._refused_outright += 1
             if self._refused_outright >= REFUSALS and (made.error or "").startswith("agent:"):
                 raise UserError(
-                    f"the agent has failed on every row ({made.error}): try it on one request; what was "
-                    "tried is kept, --fresh begins again"
+                    f"the agent has failed on every row ({made.error}): try it on one request; answers "
+                    "are kept, --fresh starts over"
                 )
             if self._refused_outright >= REFUSALS:
                 raise UserError(
                     f"the endpoint refuses every registry ({made.error}): if it takes no tools, ask with "
-                    "--mode prompt; if it was started wrongly, fix that and begin again with --fresh"
+                    "--mode prompt; if it was started wrongly, fix that and start over with --fresh"
                 )
         # Where a filter answers, somebody is there.
         gone = made.status == "request_error" and made.finish_reason != "content_filter"
         self._failures_in_a_row = self._failures_in_a_row + 1 if gone else 0
         if self._failures_in_a_row >= self._give_up_after:
             raise UserError(
-                f"the endpoint has stopped answering ({self._failures_in_a_row} failures in a row, the last: "
-                f"{made.error}): what was answered is kept, the same command goes on"
+                f"the endpoint stopped answering ({self._failures_in_a_row} failures in a row, the last: "
+                f"{made.error}): answers are kept; run the same command again to resume"
             )
         self._works = self._works or _shows(self._asked, made, dialogue.calls(made))
         if not self._works and isinstance(row := dialogue.env.row, Sample):
@@ -292,7 +292,7 @@ class Watch:
             self._silent += 1
         if self._silent >= SILENT:
             why = _WHY_SILENT[settings.mode]
-            raise UserError(f"{SILENT} of {SILENT} replies hold no call: {why} --no-early-stop goes on")
+            raise UserError(f"{SILENT} of {SILENT} replies hold no call: {why} --no-early-stop continues")
 
 
 def has_worked(asked: Asked, settings: Settings, store: Store, rows: Mapping[str, Sample | LiveRow]) -> bool:

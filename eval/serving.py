@@ -50,7 +50,7 @@ def served(line: str, base_url: str, log: Path, patience_s: float) -> Iterator[N
         while not _answers(url):
             if guard.poll() is not None or time.monotonic() > end:
                 why = "the server ended" if guard.returncode else f"no answer at {url} in {patience_s:g} s"
-                raise UserError(f"{why}: {_last(log)} (all that it said is in {log})")
+                raise UserError(f"{why}: {_last(log)} (full log: {log})")
             time.sleep(0.2)
         yield
     finally:

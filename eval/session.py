@@ -184,10 +184,10 @@ def check_reuse(runs: Sequence[Path], settings: Settings, out: Path) -> None:
     """UserError for a folder whose answers cannot be taken: no run, other settings, the run itself."""
     for path in runs:
         if path.resolve() == out.resolve():
-            raise UserError(f"--reuse {path} is the run itself: the same command goes on in it")
+            raise UserError(f"--reuse {path} is the run itself, which the command resumes anyway")
         folder = open_run(path)
         if found := growth.answers_differ(folder.record.settings, settings):
-            raise UserError(f"--reuse {path}: its answers were got under other settings: {'; '.join(found)}")
+            raise UserError(f"--reuse {path}: its answers were made with other settings: {'; '.join(found)}")
         if not folder.journal_path.is_file():
             raise UserError(f"--reuse {path}: it has no journal.jsonl to take answers from")
 

@@ -48,7 +48,7 @@ class ModelSpeaker:
             done = await self.ask(ask, draw)
         except LLMError as error:
             if error.code == "budget":
-                raise UserError(f"stopped: {error.message}; what was answered is kept") from None
+                raise UserError(f"stopped: {error.message}; answers are kept") from None
             return failed(error, base, ask)
         return answer_of(done, base, dialogue.env.tools)
 

@@ -63,7 +63,9 @@ def place_of(folder: RunFolder, name: str | None = None) -> Path:
     except UserError as error:
         if name is not None:  # --dataset names it
             raise
-        raise UserError(f"{error}; {folder.path} was made of it, name its place with --dataset") from None
+        raise UserError(
+            f"{error}; {folder.path} was made from it; give its location with --dataset"
+        ) from None
 
 
 Rows: TypeAlias = Dataset | RowFiles
@@ -140,7 +142,7 @@ def so_far(folder: RunFolder, worlds: Sequence[str] = (), python: str | None = N
         copy = RunFolder(Path(place), deepcopy(folder.record))
         session.leave(copy, Lines(folder.journal_path), data)
         if not copy.record.answered:
-            raise UserError(f"{folder.path} is under way: no row has its answer yet")
+            raise UserError(f"{folder.path} is in progress: no row is answered yet")
         score_data(copy, data, worlds, python)
         yield copy
 

@@ -45,12 +45,12 @@ _PASSED_ON = (
 def check_takes(asked: RequestSettings) -> None:
     """UserError for what an engine in this process has no place for: said before the weights are loaded."""
     if asked.headers:
-        raise UserError("--header: vLLM in this process is asked without HTTP: leave headers out")
+        raise UserError("--header: vLLM in this process is called without HTTP: leave headers out")
     for name in asked.decoding:
         if name == "reasoning_effort":
             raise UserError(
-                "--reasoning-effort: vLLM in this process has none; where the model's chat template knows it "
-                "say --chat-template-arg reasoning_effort=…"
+                "--reasoning-effort: vLLM in this process has none; if the model's chat template knows "
+                "it, use --chat-template-arg reasoning_effort=…"
             )
         if name not in (*_PASSED_ON, "logprobs", "chat_template_kwargs"):
             raise UserError(f"vLLM in this process takes no {name}: it takes {', '.join(_PASSED_ON)}")

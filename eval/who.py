@@ -250,7 +250,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
         }
         which = "--callable" if self.command is None else "--command"
         if clash := [option for option, value in others.items() if value]:
-            raise UserError(f"{which} is who is asked: leave {clash[0]} out")
+            raise UserError(f"{which} already names what to evaluate: leave {clash[0]} out")
         own = own_agent(self.callable, self.command, options)
         return Who(
             name=self.name or self.model or own.name,
@@ -294,7 +294,7 @@ def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> P
     """The words of prompt mode. Raises UserError for options that do not go together."""
     if prompt_format == "benchmark":
         if rlla is not None:
-            raise UserError(f"--rlla {rlla}: say --prompt-format rlla as well, or leave it out")
+            raise UserError(f"--rlla {rlla}: add --prompt-format rlla, or leave it out")
         return OURS
     if rlla is None:
         raise UserError(

@@ -142,7 +142,7 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
     assert errata_files.NAME in frozen.files and manifest.problems(tmp_path / "v2") == []
     card = (tmp_path / "v2" / "README.md").read_text()
     assert f"| {wrong.clean_id} | 2026-11-21 | An exclamation mark is right too. |" in card
-    assert "its data differ from that by a minor step" in card
+    assert "its data differ from it by a minor step" in card
 
     # a second erratum of the same sample comes after the first
     again = amend(
@@ -211,8 +211,8 @@ def test_the_command_shows_the_diff_and_what_comes_next(
         ("{}", "holds no golden answers"),
         ('[[{"name": 1}]]', "holds no golden answers"),
         ("[" * 100_000, "holds no golden answers"),
-        ("[]", "a golden answer holds no call"),
-        ("[[]]", "a golden answer holds no call"),
+        ("[]", "a golden answer contains no call"),
+        ("[[]]", "a golden answer contains no call"),
         ('[[{"name": "rm -rf", "parameters": {}}]]', "the golden tool 'rm -rf' is not listed"),
     ],
 )
@@ -251,7 +251,7 @@ def test_what_cannot_be_amended_is_one_line(
 
     right = with_one_more(wrong)
     assert "unknown clean id" in refused(release, "nobody", right)
-    assert "these are its golden answers already" in refused(release, wrong.clean_id, wrong.golden_answers)
+    assert "it already has these golden answers" in refused(release, wrong.clean_id, wrong.golden_answers)
     assert "it is not a release" in refused(build, wrong.clean_id, right)
     never = ((Call(wrong.golden_answers[0][0].name, {"no_such_parameter": ["x"]}),),)
     assert "its scorer refuses the new answer" in refused(release, wrong.clean_id, never)
@@ -279,15 +279,15 @@ def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample
     )
     assert twice != rows and list(errata_files.reverted(twice, [one, two])) == rows
     assert list(errata_files.reverted(twice, [one])) == twice  # not the answer that this erratum gave
-    refuses("are not those that it corrects", errata_files.amended, found, [one])
+    refuses("it corrects other golden answers than the row has", errata_files.amended, found, [one])
     refuses(
-        "are not those that it corrects",
+        "it corrects other golden answers than the row has",
         errata_files.amended,
         clean,
         [msgspec.structs.replace(one, before_tool_index=7)],
     )
     refuses(
-        "there is no clean row of this id",
+        "there is no clean row with this id",
         errata_files.amended,
         clean,
         [msgspec.structs.replace(one, clean_id="nobody")],

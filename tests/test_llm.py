@@ -606,7 +606,7 @@ def test_a_store_that_cannot_be_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "folder", tmp_path / "file" / "s.jsonl"):
-        refuses("cannot be used as a store|is not a store of rbtc", Store, path)
+        refuses("cannot be used as a store|is not a store that rbtc wrote", Store, path)
 
 
 def test_another_kind_of_store_is_refused(tmp_path: Path) -> None:

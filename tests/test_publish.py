@@ -61,11 +61,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "read-garbled": (
         {"route": "resolve", "garble": True, "path": "CD_AB/"},
-        r"CD_AB/test-00000-of-00001\.parquet reads back with other bytes",
+        r"CD_AB/test-00000-of-00001\.parquet has other bytes when read back",
     ),
     "card-garbled": (
         {"route": "resolve", "garble": True, "path": "build_report.md"},
-        r"build_report\.md reads back with other bytes",
+        r"build_report\.md has other bytes when read back",
     ),
     "tree-500": ({"route": "tree", "status": 500}, "reading back: the Hub answered 500"),
     "tag-500": ({"route": "tag", "status": 500}, r"tagging v1\.0\.0: the Hub answered 500"),

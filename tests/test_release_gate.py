@@ -285,7 +285,7 @@ def test_a_release_says_where_it_goes_and_is_signed(
         "  doi     = {10.57967/hf/1234},",
         "  url     = {https://huggingface.co/datasets/acme/rtc}",
         'load_dataset("acme/rtc", "CD_AB", split="test", revision="v1.0.1")',
-        "This version follows 1.0.0; its data differ from that by nothing.",
+        "This version follows 1.0.0; its data differ from it by nothing.",
     ):
         assert fact in card
     assert metadata["url"] == "https://huggingface.co/datasets/acme/rtc"

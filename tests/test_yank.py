@@ -86,7 +86,7 @@ def test_a_yank_that_says_too_little_is_refused(
 
 def test_a_version_is_yanked_once(release: Path) -> None:
     yank(release, "wrong", date="2026-11-21")
-    refuses("it is yanked already", yank, release, "wrong again", date="2026-11-22")
+    refuses("it is already yanked", yank, release, "wrong again", date="2026-11-22")
 
 
 def test_a_build_is_not_yanked(build: Path, rbtc: Callable[..., Done]) -> None:
@@ -213,4 +213,4 @@ def test_the_command_line_says_it_in_one_line(hub: Hub, client: Client, build: P
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith(f"version 1.0.0 was yanked: wrong rows ({repo}, commit ")
     again = client.yank(repo, "v1.0.0", "wrong rows", WRITER)["error"]
-    assert "yanked already" in again and "\n" not in again
+    assert "already yanked" in again and "\n" not in again

@@ -41,7 +41,7 @@ def checked(names: Sequence[str]) -> tuple[str, ...]:
         elif name in schema.KINDS:
             what = "is a kind of fault (--kinds)"
         elif taxonomy.known(name):
-            what = "does more than put tools into the registry, or needs written texts"
+            what = "does more than add tools to the registry, or needs written texts"
         raise UserError(
             f"type {name[:80]!r} {what}: the types of live rows are {', '.join((*usable, *others))}"
         )

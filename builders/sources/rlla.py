@@ -105,7 +105,7 @@ def find_files(folder: Path) -> RllaFiles:
             return RllaFiles(train, form, test)
     raise UserError(
         f"no train.parquet, rlla_rl.json or rlla_sft.json under {folder}: "
-        "`rbtc data fetch` brings ToolRL's files, --rlla names their folder"
+        "`rbtc data fetch` downloads ToolRL's files, --rlla names their folder"
     )
 
 

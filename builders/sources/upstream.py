@@ -111,7 +111,7 @@ def must_be_pinned(root: Path, file: str, at: Path | None = None) -> None:
     pin."""
     pin = next((pin for pin in pins().files if pin.path == file), None)
     if pin is None:
-        raise UserError(f"{file}: a file without a pin: add it to builders/data/pins.json")
+        raise UserError(f"{file}: the file has no pin: add it to builders/data/pins.json")
     place = at or root / file
     if not place.exists():
         raise UserError(f"missing source file {file} in {root}: run `rbtc data fetch`, or pass --sources")
@@ -239,7 +239,7 @@ def _refuse_foreign(root: Path, known: Pins) -> None:
 def _refuse_changed(path: Path, discard_changes: bool) -> None:
     """UserError for what lies in the place of a pinned file and is something else."""
     if path.is_symlink() or path.is_dir():
-        raise UserError(f"{path} is not a file of its own: move it away")
+        raise UserError(f"{path} is not a regular file: move it away")
     if path.exists() and not discard_changes:
         raise UserError(f"{path} is not the pinned file: move it away, or replace it with --discard-changes")
 

@@ -43,7 +43,7 @@ class Zip(zipfile.ZipFile):
                 # Where `zipfile` finds the list's size: it is read whole, so it is looked at before.
                 end = getattr(zipfile, "_EndRecData")(file)  # noqa: B009
             if not end:
-                raise UserError(f"{path} is no zip file, or it was cut off")
+                raise UserError(f"{path} is not a zip file, or was cut off")
             if end[5] > DIRECTORY:
                 raise UserError(f"{path}: its list of members has {end[5]:,} bytes, at most {DIRECTORY:,}")
             super().__init__(path)
@@ -150,7 +150,7 @@ def _log(log: Zip, path: Path) -> Log:
     names = ("header.json", "_journal/start.json")
     data = next((data for name in names if (data := log.member(name)) is not None), None)
     if data is None:
-        raise UserError(f"{path} is no log of inspect_ai: it has no header.json")
+        raise UserError(f"{path} is not a log of inspect_ai: it has no header.json")
     header = decoded(data, _Header, f"{path}, its header", "inspect_ai")
     spec = header.eval
     samples = len(spec.dataset.sample_ids or ()) or spec.dataset.samples or 0

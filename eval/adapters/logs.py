@@ -59,8 +59,8 @@ def opened(names: Sequence[str], log_keys: Sequence[str] = ()) -> Iterator[list[
                     found.append(Opened(name, str(folder), _written(log, log.scored(keys), folder)))
             else:
                 raise UserError(
-                    f"{name} is neither a run folder nor a log that is read: those are .eval of inspect_ai, "
-                    "and results_….json of lm-eval"
+                    f"{name} is neither a run folder nor a supported log (.eval of inspect_ai, "
+                    "results_….json of lm-eval)"
                 )
         yield found
 

@@ -54,7 +54,7 @@ def check(found: Any, spec: str) -> Callable[[Task], Any]:
     try:
         inspect.signature(found).bind(None)
     except TypeError:
-        raise UserError(f"--callable {spec}: it is called with one task: def answer(task): …") from None
+        raise UserError(f"--callable {spec}: it must take one task: def answer(task): …") from None
     except ValueError:  # a builtin that says nothing of its parameters
         pass
     return found  # type: ignore[no-any-return]

@@ -72,7 +72,7 @@ def reply_of(given: object) -> Reply:
     elif isinstance(given, list):
         given = Reply(calls=given)
     if not isinstance(given, Reply):
-        raise TypeError(f"it returned {type(given).__name__}, which is no reply")
+        raise TypeError(f"it returned {type(given).__name__}, which is not a reply")
     found = msgspec.convert(vars(given), Reply)
     return replace(found, calls=[_call(one) for one in found.calls])
 

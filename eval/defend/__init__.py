@@ -116,7 +116,7 @@ def _defence(word: str) -> Defence:
         rules(way)
     elif colon and way not in meant.ways:
         if not meant.ways:
-            raise UserError(f"--defend {word}: {code} takes nothing behind a colon")
+            raise UserError(f"--defend {word}: {code} takes nothing after a colon")
         raise unknown(f"way of {code}", way, meant.ways)
     way = way or next(iter(meant.ways), "")
     meant = meant._replace(way=way, notices=notices(word))

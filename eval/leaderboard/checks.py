@@ -199,7 +199,12 @@ def asked(path: Path, record: RunRecord, data: Dataset | LiveData, kind: type[Ro
             if (one.status if isinstance(one, Prediction) else one.ended) == "request_error"
         ],
     }
-    refuse("ids", "these are not the dataset's", problems, "the same `rbtc` command asks what is missing")
+    refuse(
+        "ids",
+        "these are not the dataset's",
+        problems,
+        "run the same `rbtc` command again for the missing rows",
+    )
     if settings.selection != Selection() or record.expected != len(wanted):
         raise Refused(
             "record",

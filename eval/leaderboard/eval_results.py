@@ -115,7 +115,7 @@ def entries(
     except ValueError as error:
         raise UserError(f"--date: {error}: give one like 2026-11-27") from None
     if source.url is None and (source.name or source.user):
-        raise UserError("--source-name and --source-user say whose --source-url it is: give one")
+        raise UserError("--source-name and --source-user describe --source-url: give that too")
     scored = runs.read_run(run)
     [outcomes] = runs.align([scored])
     made = summary.summarise(outcomes, allow_missing=True)
@@ -127,7 +127,7 @@ def entries(
         lacks.append("answers are missing")
     if lacks and not partial:
         raise UserError(
-            f"{run}: {' and '.join(lacks)}: ask the rest first, or say so to everybody with --partial"
+            f"{run}: {' and '.join(lacks)}: complete the run first, or publish it as partial with --partial"
         )
     setup = [
         *[f"partial ({' and '.join(lacks)})"] * bool(lacks),

@@ -21,9 +21,9 @@ from .entry import Entry, Figures, Usage
 TIERS = {
     "published": "counts printed in the paper",
     "reproduced": "a maintainer repeated the run",
-    "endpoint-matched": "an endpoint that the submitter offers gives these answers, also to rows that "
-    "nobody had seen; it proves the endpoint, not the model",
-    "unverified": "answers scored here, the run itself not repeated",
+    "endpoint-matched": "the submitter's endpoint gives these answers, also to rows that nobody had "
+    "seen; this verifies the endpoint, not the model",
+    "unverified": "answers were scored here, but the run was not repeated",
 }
 """Tier → what it means."""
 
@@ -57,7 +57,7 @@ class ShownRow(NamedTuple):
 
 
 _COMMON = {
-    "Tier": "How far a run is vouched for, and its flags: see below.",
+    "Tier": "Verification tier and flags of the run; see below.",
     "Weights": "As the submitter states it.",
     "Params": "Billions of parameters, as stated by the submitter.",
     "Mode": "How tools are offered: in the prompt, or by native function calling.",
@@ -75,13 +75,13 @@ _ROWS = {
     "Drop": "Clean minus perturbed: what the perturbations cost. Positive is a loss.",
     "Retention": "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is "
     "kept.",
-    "Observation": "Accuracy where the text is changed: typing errors and paraphrases. Δ is clean accuracy "
+    "Observation": "Accuracy when the text is changed: typos and paraphrases. Δ is clean accuracy "
     "minus it: positive is a loss.",
-    "Action": "Accuracy where the tool list is changed: duplicate names and redundant tools. Δ is clean "
+    "Action": "Accuracy when the tool list is changed: duplicate names and redundant tools. Δ is clean "
     "accuracy minus it: positive is a loss.",
-    "Reward": "Accuracy where cost or response time should decide and a name misleads. Δ is clean accuracy "
+    "Reward": "Accuracy when cost or response time should decide and a name misleads. Δ is clean accuracy "
     "minus it: positive is a loss.",
-    "Transition": "Accuracy where the first call meets an error while the tool runs. Δ is clean accuracy "
+    "Transition": "Accuracy when the first call returns an error. Δ is clean accuracy "
     "minus it: positive is a loss.",
     **_COMMON,
 }
@@ -93,8 +93,8 @@ _LIVE = {
     "Δ": "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss.",
     "Recovered": "Of the episodes that met the fault: those in which each turn that met it ended with "
     "gold's world.",
-    "Honest": "Episodes that ended because the agent told the user of the failure.",
-    "Silent": "Wrong worlds in which the episode ended as if all were well.",
+    "Honest": "Episodes in which the agent ended by telling the user of the failure.",
+    "Silent": "Episodes with a wrong final world that ended as if all were well.",
     "False success": "Of the silent failures: those whose last words claim success, up to those where they "
     "claim it or are unclear.",
     "Calls": "Mean calls beyond those of the same task's clean episode.",
@@ -217,7 +217,7 @@ def leading(board: Board) -> tuple[str, str]:
     placed = board.ranked
     values = [row.head.value for row in placed if row.head is not None]
     if not values:
-        return "No run has a rank yet: nobody has vouched for one.", ""
+        return "No run has a rank yet, because none has been verified.", ""
     names = [safe(row.entry.submission.model) for row in placed[:2]]
     first, what = share(placed[0].head), "faulted episodes" if board.kind == "live" else "perturbed rows"
     leads = f"{names[0]} leads: {first.text} {first.span} of the {what} right"
@@ -227,12 +227,14 @@ def leading(board: Board) -> tuple[str, str]:
     if board.kind == "live":
         surely = "Live runs are not tested against each other."
     elif near:
-        surely = f"That is not sure: {near:,} others are not significantly behind it (≈ leader)."
+        surely = f"The lead is not significant: {near:,} others are not significantly behind it (≈ leader)."
     elif placed[0].places and placed[0].places.last == 1:
-        surely = "That is sure: the exact tests against every other run say so, corrected for all pairs."
+        surely = (
+            "The lead is significant in the exact tests against every other run, corrected for all pairs."
+        )
     else:
         surely = (
-            "That is likely: the exact test against each other run says so, but not corrected for all pairs."
+            "The lead is likely: significant in the exact test against each other run, before correction."
         )
     return f"{leads}, {numbers.number(values[0] - values[1])} ahead of {names[1]}.", surely
 

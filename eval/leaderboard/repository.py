@@ -82,7 +82,7 @@ class Folder:
         try:
             return (self.folder / path).read_bytes()
         except FileNotFoundError:
-            raise UserError(f"{self.repo} has no {path}: is it a results repository?") from None
+            raise UserError(f"{self.repo} has no {path}; is it a results repository?") from None
 
     def commit(self, files: Mapping[str, bytes], message: str, *, head: str | None = None) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

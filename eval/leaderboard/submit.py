@@ -98,7 +98,7 @@ def publish(run: Path, into: Path) -> None:
     live = (Episode, checker.EPISODES)
     kind, name = live if found.live else (Prediction, checker.PREDICTIONS)
     if not (run / name).is_file():
-        raise UserError(f"{run} has no {name} yet: the command of the run makes it when it is complete")
+        raise UserError(f"{run} has no {name} yet: the run's command writes it when the run is complete")
     model = found.settings.model
     if re.match(r"[~./\\]|[A-Za-z]:\\|\w+://", model) or model.count("/") > 1:  # a folder, or an address
         model = "local:" + re.split(r"[/\\]", model.rstrip("/\\"))[-1]
@@ -161,7 +161,7 @@ def submit(
                 run = made
             entry = prepare(run, submission, data, org=org or there.account, day=day, into=folder)
         except Refused as error:
-            raise UserError(f"{run} is not taken: {error}") from None
+            raise UserError(f"{run} is not accepted: {error}") from None
         files = {f"{run_path(entry.run)}/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
     title = f"Run {entry.run}"
     done = Submitted(entry=entry, files=files, dry=dry_run)

@@ -99,14 +99,16 @@ def with_tier(text: bytes, status: Status, run: str, vouched: Vouched) -> bytes:
     before, after = (kept[: head.start()], kept[head.end() :]) if head else (kept, "\n")
     made = f"{before}tiers:\n{line}{after}".encode()
     if parse_status(made, STATUS) != replace(status, tiers=status.tiers | {run: vouched}):
-        raise UserError(f"{STATUS} is written in a way that cannot be added to: put under `tiers`:{line}")
+        raise UserError(f"{STATUS} has a form that cannot be edited here; add under `tiers`:{line}")
     return made
 
 
 def _check_same(entry: Entry, theirs: Any, ours: Any) -> None:
     """Raises UserError for a repetition with other settings."""
     if other := [what for what in SAME if getattr(theirs, what) != getattr(ours, what)]:
-        raise UserError(f"this has another {', '.join(other)} than {entry.run}: repeat it as it was run")
+        raise UserError(
+            f"this has another {', '.join(other)} than {entry.run}: repeat it with the same settings"
+        )
 
 
 def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again: Path) -> str:
@@ -152,7 +154,7 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
             counts = entry.core.counts["perturbed"], made.core.counts["perturbed"]
             submitted, here = (right / n for right, n in counts)
     except Refused as error:
-        raise UserError(f"{repeated} is not taken: {error}") from None
+        raise UserError(f"{repeated} is not accepted: {error}") from None
     figures = f"{number(here)} here, {number(submitted)} submitted, p = {p_value(p)}"
     if p < LEVEL:
         raise UserError(f"{repeated} does not repeat {entry.run}: {figures}; it stays as it is")

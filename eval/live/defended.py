@@ -28,7 +28,7 @@ def parse(words: tuple[str, ...], mode: str) -> tuple[Defence, ...]:
     """The chain of these names, for live episodes in this mode. Raises UserError."""
     chain = defend.parse(words, mode)
     if any(one.code == "offers" for one in chain):
-        raise UserError("--defend offers: no live row has offers to choose among: leave it out")
+        raise UserError("--defend offers: live rows have no offers to choose among: leave it out")
     # In an episode a forbidden call is answered, as any call is (`world_env`): the model is not asked again.
     return tuple(one._replace(after=passed_on, requests=0) if one.code == "shield" else one for one in chain)
 

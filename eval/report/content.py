@@ -197,7 +197,7 @@ def build(
     aligned = align(runs, subset=subset, expected=expected)
     labels = labels_of(runs)
     if (baseline or "").startswith("paper:"):
-        raise UserError("the paper's models are of another dataset version: no baseline for marks")
+        raise UserError("the paper's models belong to another dataset version and cannot be the baseline")
     base = None if baseline is None else _place(runs, labels, baseline, "baseline")
     without = _trained_without(runs, labels, held_out, by)
     summaries = [summarise(o, convention, allow_missing=allow_missing) for o in aligned]

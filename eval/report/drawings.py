@@ -281,7 +281,7 @@ def stage_shifts(model: Model) -> Markup:
     return figures.shifts(
         rows,
         {"stage": {str(stage): str(stage) for stage in STAGES}},
-        f"stages of {model.label}: share of samples that fail there when perturbed, less the share when "
+        f"stages of {model.label}: share of samples that fail there when perturbed, minus the share when "
         "clean, in points",
         max([LEAST_REACH, *every]),
     )

@@ -126,7 +126,7 @@ def embed_live(
         shown, left_out = replayed(run, most, dataset, worlds, world_python)
         drawn[label] = tuple(shown)
         if left_out:
-            notes.append(f"{left_out} episodes of {label} are not drawn: wrong and faulted ones come first.")
+            notes.append(f"{left_out} episodes of {label} are left out: wrong and faulted ones come first.")
     return Embedded(notes=tuple(notes), episodes=drawn)
 
 
@@ -152,7 +152,7 @@ def embed(runs: Sequence[Run], labels: Sequence[str], dataset: str | Path | None
         kept = fewer
     if len(kept) < every:
         notes.append(
-            f"The page holds {len(kept)} of {every} rows: whole samples, in proportion to the sources."
+            f"The page has {len(kept)} of {every} rows: whole samples, in proportion to the sources."
         )
     cases = {
         label: of

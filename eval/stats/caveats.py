@@ -151,7 +151,7 @@ def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
         warnings.append(logged.line)
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:
         best = 100 * (1 - golds / len(outcomes.clean_ids))
-        warnings.append(f"{counted(golds, 'gold')} cannot be inferred, best possible {best:.1f}")
+        warnings.append(f"{counted(golds, 'gold')} cannot be inferred; best possible {best:.1f}")
     return found[0][0] if found else "", tuple(warnings)
 
 

@@ -186,9 +186,9 @@ def _unsettled(sides: Sides, drop: Interval, seen: bool, ceiling: float) -> str:
     if sides.right < RIGHT:
         return f"{sides.right} of {len(sides.pairs)} cases were right before, {RIGHT} are needed"
     if seen:
-        return f"a drop of {100 * drop.value:.1f} points was seen, which chance could explain"
+        return f"the observed drop of {100 * drop.value:.1f} points could be chance"
     if drop.high > ceiling:
-        return f"a drop of {100 * drop.high:.0f} points is not ruled out, only {100 * ceiling:.0f} may be"
+        return f"a drop of {100 * drop.high:.0f} points is not ruled out; at most {100 * ceiling:.0f} may be"
     return ""
 
 
@@ -311,7 +311,10 @@ def _judge(
     lines = decide({name: sides[name] for name in allowed}, types, allowed)
     notes = _notes(pairs)
     if inexpressible:
-        notes += (f"left out, the server rejects tools of one name: {', '.join(sorted(inexpressible))}",)
+        notes += (
+            "left out, because the server rejects tools with equal names: "
+            f"{', '.join(sorted(inexpressible))}",
+        )
     missing = sum(int(one.missing.sum()) + one.unaccounted for one in found)
     ask = ""
     if missing and not allow_missing:

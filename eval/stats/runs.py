@@ -200,7 +200,7 @@ def align(
     known = taxonomy.known_with({code for _, code in wanted})
     order = [taxonomy.CLEAN, *(kind.code for kind in known), *type_codes()]
     if unknown_types := sorted({code for _, code in wanted} - set(order)):
-        raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
+        raise UserError(f"type {unknown_types[0]!r} is unknown to this version: update robustbench-tc")
     if subset == "paper":
         wanted = {pair for pair in wanted if in_paper_subset(*pair)}
     elif subset == "verified":

@@ -74,7 +74,7 @@ class _Gate(pytest.Collector):
         option = self.config.getoption
         agents = ("--rbtc-callable", "--rbtc-command", "--rbtc-agent", "--rbtc-model")
         if not any(map(option, agents)):
-            raise UserError(f"nobody to ask: name an agent with {', '.join(agents[:3])} or {agents[3]}")
+            raise UserError(f"no agent to ask: name one with {', '.join(agents[:3])} or {agents[3]}")
         run = api.evaluate(
             option("--rbtc"),
             callable=option("--rbtc-callable"),

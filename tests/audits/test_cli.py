@@ -102,7 +102,7 @@ def test_without_a_network_a_second_look_says_so(
         raise OSError("Network is unreachable")
 
     monkeypatch.setattr("robustbench_tc.audits.outcomes.fetch_page", unreachable)
-    assert "not looked at again" in rbtc("audit", bundled, "--refetch").refusal
+    assert "was not checked" in rbtc("audit", bundled, "--refetch").refusal
 
 
 def test_what_nobody_reviewed_is_shown_and_written(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:

@@ -162,7 +162,7 @@ def test_ctrl_c_keeps_what_was_decided(cases: Path, terminal: Any) -> None:
     asked.answer("a\n", 1)
     asked.answer("\x03", 2)
     assert asked.end() == 130
-    assert "what was decided is kept" in asked.said
+    assert "decisions are saved" in asked.said
     assert [one["id"] for one in decisions(cases)] == ["prod-1-1"]
     again = terminal()
     again.answer("q\n", 1)

@@ -41,7 +41,7 @@ def test_eval_keeps_every_answer_and_goes_on(
             last = command.interrupt()
         asked = server.count
     found = re.fullmatch(r"rbtc: interrupted: (\d+) of (\d+) rows have their answers in (.+); (.+)", last)
-    assert found and found[3] == str(run) and found[4] == "the same command goes on", last
+    assert found and found[3] == str(run) and found[4] == "run the same command again to resume", last
     kept = journaled(run)
     assert 1 <= int(found[1]) <= kept < int(found[2]) and asked <= kept + 2
     assert pq.read_table(run / "predictions.parquet").num_rows == kept == int(found[1])

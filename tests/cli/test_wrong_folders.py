@@ -49,7 +49,7 @@ def test_what_is_no_run_is_not_sent_to_score(
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("audit notes.txt", "notes.txt: name the build or release that was asked with --dataset"),
+        ("audit notes.txt", "notes.txt: name the run's build or release with --dataset"),
         ("audit nowhere --golds 9", "nowhere is no build of the benchmark: name the folder"),
         ("data diff bench runs", "runs holds no <config>/<split>-*.parquet"),
         ("leaderboard submit runs/a --to nowhere", "nowhere"),
@@ -84,7 +84,7 @@ def test_a_home_that_no_shell_put_in(
 
 
 def test_a_home_that_python_leaves_is_said_before_anybody_is_asked(here: Path) -> None:
-    with pytest.raises(UserError, match="the shell has not replaced the ~"):
+    with pytest.raises(UserError, match="the shell did not expand the ~"):
         evaluate("bench", agent="oracle", out="~/a")
     assert not Path("~").exists()
 

@@ -35,8 +35,8 @@ MIXTURES: dict[str, tuple[tuple[str, ...], dict[str, bool]]] = {
             "One injected error": False,
             "After a 401": False,
             "for the second pass": False,
-            "times more": False,
-            "It holds no adversary": True,
+            "more after answered calls": False,
+            "It has no adversary": True,
             "earlier exchanges": False,
             "against the row's own": False,
         },
@@ -47,8 +47,8 @@ MIXTURES: dict[str, tuple[tuple[str, ...], dict[str, bool]]] = {
             "- English only.": True,
             "One injected error a row, always at the first call.": True,
             "After a 401": True,
-            "times more, after calls that are answered": True,
-            "It holds no adversary": True,
+            "more after answered calls": True,
+            "It has no adversary": True,
             "same error": False,
         },
     ),
@@ -64,8 +64,8 @@ MIXTURES: dict[str, tuple[tuple[str, ...], dict[str, bool]]] = {
             "up to 32,000 tokens": False,
             "One injected error": False,
             "In injected_result the first call is answered with a result.": True,
-            "It holds no adversary": False,
-            "Only injected_result holds instructions that nobody gave": True,
+            "It has no adversary": False,
+            "Only injected_result contains injected instructions": True,
             "in type_shift against the row's own.": True,
             "After a 401": False,
         },
@@ -117,10 +117,10 @@ def test_golds_that_are_known_to_be_wrong_are_counted(tmp_path: Path) -> None:
     report = build_release(BuildSpec(profile="bundled", codes=("CD",)), tmp_path / "robustbench-tc")
     flagged = msgspec.structs.replace(report, flags={"gold_not_stated": {"clean": 11, "CD": 7, "TD": 2}})
     text = " ".join(benchmark_card(flagged).split())
-    assert "11 golden answers of clean rows are known to be wrong" in text
-    assert "and stay, with their 9 perturbed rows." in text
+    assert "11 golden answers of clean rows cannot be inferred by anybody" in text
+    assert "and are still included, with their 9 perturbed rows." in text
     none = " ".join(benchmark_card(msgspec.structs.replace(report, flags={})).split())
-    assert "0 golden answers of clean rows are known to be wrong" in none
+    assert "0 golden answers of clean rows cannot be inferred by anybody" in none
 
 
 def test_a_type_without_a_row_is_not_spoken_of() -> None:
@@ -152,7 +152,7 @@ def test_the_head_of_training_data_counts_the_types_that_were_used(toolrl: Path,
     report, card = trained(toolrl, tmp_path / "a", configs=("full",), types=("CD", "same_name_A"))
     components = ", ".join(f"{name} {rows}" for name, rows in report.components.items())
     used = [code for code, rows in report.used.items() if rows]
-    assert f"stands under one of {len(used)} types of RobustBench-TC ({components} of" in card
+    assert f"has one of {len(used)} types of RobustBench-TC ({components} of" in card
     assert "meets one of" not in card and "No row meets a transition error." in card
     assert "`paft`" not in card and "`retry`" not in card
 

@@ -487,7 +487,7 @@ def test_every_defence_is_listed_named_and_documented() -> None:
         (["dedup"], "unknown defence 'dedup'"),
         (["dedupe", "dedupe"], "dedupe is named twice"),
         (["namespace:x"], "unknown way of namespace 'x'"),
-        (["retry:2"], "retry takes nothing behind a colon"),
+        (["retry:2"], "retry takes nothing after a colon"),
         (["vote:1"], "vote:1: give how many samples, 2 to 16"),
         (["vote:１２"], "give how many samples"),
         (["vote:16", "schema", "vote:2"], "vote is named twice"),
@@ -643,7 +643,7 @@ def test_what_a_defence_notices_is_known_of_rules(
 
 def test_an_agent_of_ones_own_has_its_own_defences(rbtc: Rbtc, release: Path) -> None:
     assert (
-        "--command is who is asked: leave --defend out"
+        "--command already names what to evaluate: leave --defend out"
         in rbtc("eval", release, "--command", "cat", "--defend", "retry").refusal
     )
 

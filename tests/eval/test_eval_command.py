@@ -155,11 +155,11 @@ def test_a_moved_dataset_can_be_named_and_another_is_refused(rbtc: Rbtc, tmp_pat
     other = small.write(tmp_path / "other", small.clean_rows()[:4])
     rbtc("eval", first, "--agent", "oracle", "--out", "run")
     first.rename(tmp_path / "moved")
-    assert "name its place with --dataset" in rbtc("score", "run").err
+    assert "give its location with --dataset" in rbtc("score", "run").err
     assert rbtc("score", "run", "--dataset", tmp_path / "moved").code == 0
     assert "is another dataset than run was asked" in rbtc("score", "run", "--dataset", other).refusal
     assert (
-        "run holds a run of other settings: dataset: "
+        "run holds a run with other settings: dataset: "
         in rbtc("eval", other, "--agent", "oracle", "--out", "run").refusal
     )
 

@@ -218,8 +218,8 @@ def test_an_endpoint_that_goes_is_explained_before_the_last_line(rbtc: Rbtc, tmp
     # Two are in hand at a time: one more may be under way when it ends.
     named = r"  2[01] × server_error: HTTP 502: 502 Bad Gateway \(such as bfcl_v3__003::clean\)"
     assert re.fullmatch(named, why)
-    assert last.startswith("rbtc: the endpoint has stopped answering")
-    assert last.endswith("what was answered is kept, the same command goes on")
+    assert last.startswith("rbtc: the endpoint stopped answering")
+    assert last.endswith("answers are kept; run the same command again to resume")
     record = open_run(Path("run")).record
     assert record.totals["status"]["ok"] == 3 and record.totals["predictions"] < 40
     assert record.sessions[0].errors["server_error"] >= 20

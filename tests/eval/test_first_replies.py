@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("new_folder")
 SILENCE = (
     "rbtc: 20 of 20 replies hold no call: is a tool parser missing on the server (vLLM: "
     "--enable-auto-tool-choice --tool-call-parser …), or is it a prompt-mode model (--mode prompt)? "
-    "--no-early-stop goes on"
+    "--no-early-stop continues"
 )
 MINE = "runs/mine"
 """Where the README's first command leaves its run."""
@@ -179,7 +179,7 @@ def test_a_model_of_the_table_keeps_the_mode_of_its_training(rbtc: Rbtc, dataset
         )
     assert "toolrl-dr-full is asked in prompt mode, as it was trained; --mode changes it" in said.err
     assert said.code == 1 and said.err.splitlines()[-1].endswith(
-        "hold no call: is the model one that calls natively (--mode fc)? --no-early-stop goes on"
+        "hold no call: is the model one that calls natively (--mode fc)? --no-early-stop continues"
     )
     assert set(native("runs/toolrl-dr-full-prompt")) == {None}
 

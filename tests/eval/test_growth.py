@@ -134,7 +134,7 @@ def test_a_smaller_selection_does_not_shrink_the_run(
     assert folder.record.expected == 2 * size == len(table(folder, "scores.parquet"))
     assert folder.notes == [
         f"{folder.path} keeps its {size} rows × 2; asked are the {size - 5} selected here",
-        f"{folder.path} asks every row 2 times: --repeat 1 does not shrink it",
+        f"{folder.path} asks every row 2 times: --repeat 1 cannot shrink it",
     ]
 
 
@@ -256,7 +256,7 @@ def test_a_limit_gives_every_type_a_pair(release: Path) -> None:
 def test_samples_and_limit_are_two_ways(release: Path) -> None:
     data = inputs.load_samples(str(release))
     refuses(
-        "--limit counts rows, --samples whole samples: give one",
+        "--limit counts rows, --samples counts whole samples: give one",
         data.select,
         Selection(samples=2, limit=2),
     )
@@ -338,7 +338,7 @@ def test_a_second_answer_is_taken_behind_its_own_first_only(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"temperature": 0.5}, "its answers were got under other settings: temperature: 0.0 there, 0.5 here"),
+        ({"temperature": 0.5}, "its answers were made with other settings: temperature: 0.0 there, 0.5 here"),
         ({"mode": "prompt"}, 'other settings: mode: "fc" there, "prompt" here'),
         ({"model": "small"}, 'other settings: model: "tiny" there, "small" here'),
     ],

@@ -84,9 +84,9 @@ def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -
     for name, revision, said in [
         (str(tmp_path / "nowhere"), None, "no dataset at"),
         (str(tmp_path / "empty"), None, "is not a RobustBench-TC dataset"),
-        (str(foreign), None, "is not of this benchmark: it has no column id"),
+        (str(foreign), None, "is not a dataset of this benchmark: it has no column id"),
         (str(broken), None, "is not a readable Parquet file"),
-        (str(unanchored), None, "has no clean row to be judged against"),
+        (str(unanchored), None, "has no clean row to compare with"),
         (str(release), "v1", "--revision v1: .* is an unreleased build"),
     ]:
         refuses(said, inputs.load_samples, name, revision=revision)

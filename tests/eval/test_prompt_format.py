@@ -211,7 +211,7 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
         assert answer(journal, settings.key(asked_hash(sample), 0, 2)) is not None
     for said, there, here in ((refused, "rlla-1-", "rlla-1-"), (plain, "rlla-1-", "2-d6")):
         (line,) = said.err.strip().splitlines()[-1:]
-        assert said.code == 1 and "run holds a run of other settings: prompt_version:" in line
+        assert said.code == 1 and "run holds a run with other settings: prompt_version:" in line
         assert there in line and f'"{here}' in line
     shown = rbtc("show", "run", f"{row.partition('::')[0]}::transient_rate_limit")
     assert shown.code == 0 and f"asked in other words than this package's ({WORDS.version})" in shown.out
@@ -243,7 +243,7 @@ def test_native_requests_are_what_they_were() -> None:
     ("options", "line"),
     [
         (("--prompt-format", "rlla"), "name training data that holds them with --rlla"),
-        (("--rlla", "words"), "--rlla words: say --prompt-format rlla as well, or leave it out"),
+        (("--rlla", "words"), "--rlla words: add --prompt-format rlla, or leave it out"),
         (("--prompt-format", "rlla", "--rlla", "words", "--mode", "fc"), "leave --mode fc out"),
         (("--prompt-format", "rlla", "--rlla", "words", "--mode", "api"), "leave --mode api out"),
         (("--prompt-format", "toolrl", "--rlla", "words"), 'Invalid value "toolrl" for --prompt-format'),
@@ -262,7 +262,10 @@ def test_options_that_do_not_go_together(
 
 def test_an_agent_of_ones_own_is_not_asked_in_words(rbtc: Rbtc, release: Path, words: Path) -> None:
     said = rbtc("eval", release, "--command", "cat", "--prompt-format", "rlla", "--rlla", words)
-    assert said.code == 1 and said.err.strip() == "rbtc: --command is who is asked: leave --prompt-format out"
+    assert (
+        said.code == 1
+        and said.err.strip() == "rbtc: --command already names what to evaluate: leave --prompt-format out"
+    )
 
 
 def test_a_benchmark_release_is_no_training_data(release: Path) -> None:

@@ -124,7 +124,7 @@ def test_of_too_many_rows_whole_samples_stay_and_the_page_says_so(
     found = embed(runs, ["a", "b"])
     data = unpacked(found)
     assert found.notes == (
-        f"The page holds {found.rows} of {every} rows: whole samples, in proportion to the sources.",
+        f"The page has {found.rows} of {every} rows: whole samples, in proportion to the sources.",
     )
     assert 0 < len(data["samples"]) < 5 and len(data["rows"]) == found.rows <= every // 2
     assert {row[0] for row in data["rows"] if row[1] == 0} == set(range(len(data["samples"])))

@@ -97,7 +97,7 @@ def test_another_setting_is_another_run(
     assert rbtc(*base).code == 0
     before = server.count
     said = rbtc(*base, *words)
-    assert said.code == 1 and f"run of other settings: {line}" in said.err
+    assert said.code == 1 and f"run with other settings: {line}" in said.err
     assert server.count == before
 
 
@@ -237,7 +237,7 @@ def test_a_file_says_the_same_and_the_command_line_wins(
     said_b = rbtc(*base, "--out", "b", "--top-p", 0.7, "--extra-body", '{"min_p": 0.2}', "--model", "other")
     assert said_b.code == 0, said_b.err
     b = server.bodies[-1]
-    assert "goes into every request as it is: min_p, response_format" in said.err
+    assert "is sent unchanged in every request: min_p, response_format" in said.err
     expected = {
         "model": "tiny", "temperature": 0.5, "max_tokens": 1024, "top_p": 0.9, "stop": ["END"], "min_p": 0.05,
         "logprobs": True, "repetition_penalty": 1.1, "response_format": {"type": "text"},
@@ -283,10 +283,10 @@ def test_a_near_miss_in_a_file_is_noted(rbtc: Rbtc, release: Path, server: Loopb
         ("min_p = nan", 1, "extra_body: JSON cannot hold it: Out of range float"),
         ("fresh = true", 2, "fresh can only be given on the command line"),
         ("header = 'tok-planted-0123456789'", 2, "--config run.toml: --header: write NAME=VALUE"),
-        ("api_key = 'tok-planted-0123456789'", 1, "extra_body: api_key would be written into the run record"),
-        ("header = {A = 'b'}\nheaders = {A = 'b'}", 2, "headers stands there twice"),
-        ("messages = []", 1, "extra_body: messages is what the harness itself sends"),
-        ("extra_body = {top_k = 1}\ntop_k = 2", 1, "top_k stands both in extra_body and as an option"),
+        ("api_key = 'tok-planted-0123456789'", 1, "extra_body: api_key would be written to the run record"),
+        ("header = {A = 'b'}\nheaders = {A = 'b'}", 2, "headers occurs twice"),
+        ("messages = []", 1, "extra_body: the harness itself sends messages"),
+        ("extra_body = {top_k = 1}\ntop_k = 2", 1, "top_k is both in extra_body and an option"),
         ("extra_body = 3", 2, "--config run.toml: extra_body: expected a table of names with values"),
         ("system = 'none.txt'", 2, "--system: none.txt: No such file"),
         ("price = [1]\nmax_cost = 1", 2, "--price: write IN,OUT"),
@@ -307,9 +307,9 @@ def test_a_wrong_option_is_one_line(rbtc: Rbtc, release: Path, subtests: pytest.
         (("--extra-body", "{"), 2, "--extra-body: not a JSON object: "),
         (("--extra-body", "[1]"), 2, "--extra-body: not a JSON object: Expected `object`, got `array`"),
         (("--extra-body", "[" * 100_000), 2, "--extra-body: not a JSON object"),
-        (("--extra-body", '{"n": 2}'), 1, "extra_body: n is what the harness itself sends"),
-        (("--extra-body", '{"extra_headers": {}}'), 1, "extra_body: extra_headers would be written into"),
-        (("--extra-body", '{"top_k": 2}', "--top-k", 3), 1, "top_k stands both in extra_body and as an"),
+        (("--extra-body", '{"n": 2}'), 1, "extra_body: the harness itself sends n"),
+        (("--extra-body", '{"extra_headers": {}}'), 1, "extra_body: extra_headers would be written to"),
+        (("--extra-body", '{"top_k": 2}', "--top-k", 3), 1, "top_k is both in extra_body and an"),
         (("--header", f"X-Token: {SECRET}"), 2, "--header: write NAME=VALUE (not NAME: VALUE, as for curl)"),
         (("--header", f"={SECRET}"), 2, "--header: write NAME=VALUE"),
         (("--header", f"X-T={SECRET}\nX-U: 1"), 1, "headers[...]: Expected `str` matching regex"),
@@ -379,7 +379,7 @@ def test_vllm_in_this_process_takes_what_it_has_a_place_for() -> None:
         )
     )
     for options, line in (
-        ({"headers": {"X-A": "b"}}, "--header: vLLM in this process is asked without HTTP"),
+        ({"headers": {"X-A": "b"}}, "--header: vLLM in this process is called without HTTP"),
         ({"reasoning_effort": "low"}, "--chat-template-arg reasoning_effort="),
         ({"extra_body": {"tool_choice": "auto"}}, "vLLM in this process takes no tool_choice"),
     ):

@@ -136,5 +136,5 @@ def test_what_is_no_answer_changes_nothing(release: Path, tmp_path: Path, rbtc: 
         ask_elsewhere(requests, answers, server.url)
     assert rbtc("import", answers, run).code == 0
     refuses("no answer in", api.import_predictions, answers, run)  # each is there already
-    refuses("say --model", api.import_predictions, answers, release)
+    refuses("give --model", api.import_predictions, answers, release)
     refuses("exists", api.export_requests, second_pass=run, out=requests)

@@ -215,7 +215,7 @@ def test_a_type_that_this_version_does_not_know_is_named(tmp_path: Path) -> None
     rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
     other = {"CD": "of_tomorrow"}
     run = runs.read_run(write_run(tmp_path / "a", coin(1), rows, type_code=lambda c, t: other.get(t, t)))
-    refuses("type 'of_tomorrow' is in no taxonomy of this version", runs.align, [run])
+    refuses("type 'of_tomorrow' is unknown to this version", runs.align, [run])
 
 
 def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp_path: Path) -> None:

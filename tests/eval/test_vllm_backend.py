@@ -196,7 +196,7 @@ def test_models_are_found_by_name_and_by_weights_in_any_case() -> None:
     [
         ("Qwen3-8", "unknown model 'Qwen3-8': did you mean Qwen3-8B"),
         ("o4-mini", "o4-mini is a closed model"),
-        ("ToolRL-DR-Full", "no published weights: name a folder or Hub id behind it"),
+        ("ToolRL-DR-Full", "no published weights: name a folder or Hub id after it"),
     ],
 )
 def test_a_model_that_cannot_be_served_is_one_line(name: str, said: str) -> None:

@@ -133,7 +133,7 @@ def test_a_strangers_file_in_our_folder_keeps_it(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)  # the name of a socket is short
     with socket.socket(socket.AF_UNIX) as made:
         made.bind("out/s")
-    refused(out, "holds what rbtc did not write there: s.")
+    refused(out, "contains files that rbtc did not write: s.")
 
 
 def test_a_named_file_that_became_a_link_or_a_folder_is_not_ours(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_a_file_that_appears_after_the_first_check_keeps_the_folder(
         ):
             with monkeypatch.context() as patch:
                 patch.setattr(Path, "rename", later)
-                refuses(f"{number} holds what rbtc did not write there: {late.split('/')[0]}", attempt)
+                refuses(f"{number} contains files that rbtc did not write: {late.split('/')[0]}", attempt)
             assert (out / late).read_text() == "years of work" and (out / "a.txt").read_text() == "one"
             assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -495,7 +495,9 @@ def test_files_that_a_folder_that_lives_on_was_begun_with_are_written_again(live
     put_own(run / "scores", "two")
     assert pq.read_table(run / "scores").to_pylist() == [{"text": "two"}]
     write(run, {"other": "mine", "journal.jsonl": "written again and again"})
-    refuses("holds what rbtc did not write there: other", remove_dir, run, kind="run", discard_changes=True)
+    refuses(
+        "contains files that rbtc did not write: other", remove_dir, run, kind="run", discard_changes=True
+    )
     refuses("holds run, not report", claim, run, "report", ())
     (run / "other").unlink()
     claim(run, "run", (), run / "scores")  # ours already

@@ -95,7 +95,7 @@ def test_a_server_over_http_is_read_the_same() -> None:
         ("refuses", "the MCP server does not list its tools: Internal error (servers made with the official"),
         ("circle", "the MCP server lists without end: page 2 states a nextCursor that was asked for already"),
         ("endless", "the MCP server lists more than 50 pages"),
-        ("odd", "the MCP server does not list its tools as MCP wants: page 1 has no list 'tools'"),
+        ("odd", "the MCP server does not list its tools as MCP requires: page 1 has no list 'tools'"),
     ],
 )  # fmt: skip
 def test_what_is_no_list_is_refused_in_a_line(mode: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_a_server_that_says_nothing_is_given_up_and_ended_with_its_children(
 ) -> None:
     monkeypatch.setenv("ORPHAN", str(tmp_path / "ids"))
     refuses(
-        r"did not answer within 3 s; give it longer with --mcp-timeout",
+        r"did not answer within 3 s; raise --mcp-timeout",
         list_tools,
         Server(command=command("orphan"), env=("ORPHAN",), timeout_s=3),
     )
@@ -185,11 +185,11 @@ def test_lint_keeps_the_list_as_a_tools_file(
     assert rbtc("lint", "by_hand.json").out == first.out
     assert rbtc("lint", *live, "--", *command("plain")).out == first.out
     other = rbtc("lint", *live, "--", *command("rootless"))
-    assert other.code == 1 and "by_hand.json" in other.err and "lists other tools today" in other.err
+    assert other.code == 1 and "by_hand.json" in other.err and "lists different tools now" in other.err
     assert "has the stem 'by_hand' too" in rbtc("lint", "by_hand.json", "--", *command("plain")).refusal
     for words, why in (
         (("lint",), "no tools: name a tools file"),
-        (("lint", "by_hand.json", "--save", "x.json"), "--save keeps the tools of an MCP server"),
+        (("lint", "by_hand.json", "--save", "x.json"), "--save is for the tools of an MCP server"),
         (("lint", "--mcp-url", "http://x", "--", "y"), "name one MCP server"),
         (("lint", "by_hand.json", "--mcp-env", "X"), "name one MCP server"),
         (("build", "--", "x"), "name them with --cases"),

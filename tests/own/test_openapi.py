@@ -204,8 +204,8 @@ LOOP = {"A": {"allOf": [{"$ref": "#/components/schemas/A"}]}}
     [
         ({"paths": {}}, "shop.json: lists no tools"),
         ({"paths": ["/a"]}, "shop.json: lists no tools"),
-        ({"openapi": "2.0"}, "not of version 3; convert it"),
-        ({"openapi": None, "swagger": "2.0"}, "not of version 3; convert it"),
+        ({"openapi": "2.0"}, "not version 3; convert it"),
+        ({"openapi": None, "swagger": "2.0"}, "not version 3; convert it"),
         ({"paths": {"/a": {"$ref": "other.yaml#/a"}}}, "'other.yaml#/a' is not in this file"),
         ({"paths": {"/a": {"$ref": "#/paths/~1a"}}}, "leads to itself"),
         ({"paths": {"/a": {"get": {"parameters": [{"in": "query"}]}}}}, "get /a: a parameter without a name"),

@@ -383,8 +383,8 @@ def test_what_has_no_name_is_listed_with_its_words_and_counted(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (conversation(1), "no tool call is answered in it"),
-        (conversation(1, None), "no tool call is answered in it"),
+        (conversation(1), "it contains no answered tool call"),
+        (conversation(1, None), "it contains no answered tool call"),
         ("not a conversation", "no conversation can be read; line 1"),
     ],
 )

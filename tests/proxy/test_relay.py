@@ -199,7 +199,7 @@ def test_a_server_that_is_down_slow_or_breaks_off() -> None:
 
     with server_of(never) as server, serving(idle(server.url, silence_s=0.2)) as url:
         got = send(f"{url}/chat/completions", b"{}")
-        assert got.status == 504 and "said nothing for 0.2 s" in message(got.body)
+        assert got.status == 504 and "sent nothing for 0.2 s" in message(got.body)
 
 
 def test_a_caller_that_leaves_ends_the_request_at_the_server() -> None:

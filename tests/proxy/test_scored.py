@@ -271,7 +271,7 @@ def test_a_damaged_journal_is_one_line(
         said = refused(lines[0] + json.dumps(json.loads(lines[1]) | one).encode() + b"\n")
         assert "j.jsonl:2: not a line of a door's journal: " in said
     assert "j.jsonl:2: not a line" in refused(lines[0] + b"[" * 100_000 + b"\n")
-    assert "does not say what its dataset is: name it with --dataset" in refused(b"".join(lines[1:]))
+    assert "does not name its dataset: give it with --dataset" in refused(b"".join(lines[1:]))
     first = json.loads(lines[0])
     first["opened"]["bench"] = "gone"
     assert "gone" in (said := refused(json.dumps(first).encode())) and "--dataset" in said
@@ -283,7 +283,7 @@ def test_a_damaged_journal_is_one_line(
     # A last line that is cut is left out, and that is said.
     path.write_bytes(whole[:-20])
     done = rbtc("score", path, "--out", out)
-    assert done.code == 0 and "its last line is cut, the door was killed" in done.err
+    assert done.code == 0 and "its last line is cut off, because the door was killed" in done.err
 
 
 def test_another_journal_does_not_take_a_runs_place(
@@ -301,7 +301,9 @@ def test_another_journal_does_not_take_a_runs_place(
         "Take another --out" in rbtc("score", path, "--out", out, "--dataset", dataset).refusal
         and verdicts(out) == before
     )
-    assert "holds a run of other settings" in rbtc("score", path, "--out", run, "--dataset", dataset).refusal
+    assert (
+        "holds a run with other settings" in rbtc("score", path, "--out", run, "--dataset", dataset).refusal
+    )
     assert rbtc("score", path, "--out", tmp_path / "b", "--dataset", dataset, "--model", "mine").code == 0
     assert record.open_run(tmp_path / "b").record.settings.model == "mine"
 

@@ -61,7 +61,7 @@ def test_a_select_joins_the_dataset_that_the_run_names(rbtc: Rbtc, tmp_path: Pat
     (data / "build_report.json").write_text('{"fingerprint": "0"}')
     assert "is not what" in rbtc("sql", joined, "--run", run).refusal
     moved = data.rename(tmp_path / "moved")
-    assert "name its place with --dataset" in rbtc("sql", joined, "--run", run).refusal
+    assert "give its location with --dataset" in rbtc("sql", joined, "--run", run).refusal
     found = rbtc("sql", joined, "--run", run, "--dataset", moved, "--json").out
     assert len(json.loads(found)) == len(rows)
     assert "stg_release is one dataset" in rbtc("sql", "from stg_release").refusal

@@ -291,9 +291,9 @@ def test_a_start_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
         "import sys; sys.exit('on purpose')\n": "cannot be imported: SystemExit: on purpose",
         OURS + "def __init__(self, state, seed): state[1]\n": "cannot start from this state: KeyError",
         OURS + "def __init__(self, *_): exit(3)\n": "cannot start from this state: SystemExit: 3",
-        OURS + "def state(self): exit(3)\n": "does not say its state: SystemExit: 3",
-        OURS + "def state(self): return {1, 2}\n": "does not say its state: TypeError",
-        OURS + "def state(self): return 1 / 0\n": "does not say its state: ZeroDivisionError",
+        OURS + "def state(self): exit(3)\n": "does not report its state: SystemExit: 3",
+        OURS + "def state(self): return {1, 2}\n": "does not report its state: TypeError",
+        OURS + "def state(self): return 1 / 0\n": "does not report its state: ZeroDivisionError",
     }
 
     async def started() -> None:

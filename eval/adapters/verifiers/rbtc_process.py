@@ -53,7 +53,7 @@ class Core:
                 self._process.stdin.flush()
                 answer = dict(json.loads(self._process.stdout.readline()))
         except (BrokenPipeError, ValueError):
-            raise RuntimeError(f"{self._python} has ended: its own message stands above") from None
+            raise RuntimeError(f"{self._python} has ended: see its own message above") from None
         if "wrong" in answer:
             raise RuntimeError(answer["wrong"])
         return answer

@@ -44,7 +44,7 @@ def tables(given: Given) -> Iterable[Table]:
     clean = clean_success(given.run.live)
     yield Table(
         name="live_costs",
-        title="What each fault costs",
+        title="Cost of each fault",
         columns=("fault", "right / n", "success", "Δ to clean", "met", "recovered", "omission / repetition",
                  "calls beyond clean", "tokens beyond clean"),
         rows=(

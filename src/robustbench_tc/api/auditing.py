@@ -28,14 +28,14 @@ def audit(
     judge: Annotated[
         "str | Sequence[Judge]",
         Option(
-            help="Judges texts that the package has no judgment of: recorded (nobody), recorded:PATH, or "
+            help="Judge of texts without a judgment in the package: recorded (nobody), recorded:PATH, or "
             "MODEL[@BASE_URL].",
             typed=str,
             panel=_JUDGE,
         ),
     ] = "recorded",
     second_judge: Annotated[
-        str | None, Option(help="Another judge of the same draw; agreement is reported.", panel=_JUDGE)
+        str | None, Option(help="Second judge of the same draw; their agreement is reported.", panel=_JUDGE)
     ] = None,
     n: Annotated[
         int, Option(help="Text pairs per type drawn for the second judge; 0: all.", panel=_JUDGE, at_least=0)
@@ -53,7 +53,7 @@ def audit(
     golds: Annotated[
         int | None,
         Option(
-            help="Print so many golden values, drawn with --seed, and the words that each rests on; "
+            help="Print this many golden values, drawn with --seed, and the words that support each; "
             "credentials are shown.",
             panel=_LOOK,
             at_least=0,
@@ -63,12 +63,12 @@ def audit(
         str | None, Option(help="Draw golden values of this class only: nowhere, schema, …", panel=_LOOK)
     ] = None,
     refetch: Annotated[
-        bool, Option(help="Look at every address of the evidence again; exits 1 if one is gone.", panel=_LOOK)
+        bool, Option(help="Fetch every address of the evidence again; exits 1 if one is gone.", panel=_LOOK)
     ] = False,
     review_out: Annotated[
         Path | None,
         Option(
-            help="Print the finds in upstream's texts that nobody has reviewed, credentials too, and write "
+            help="Print the unreviewed findings in upstream's texts, credentials included, and write "
             "their hashes to this file.",
             panel=_LOOK,
         ),
@@ -77,8 +77,8 @@ def audit(
 ) -> "Audited | Golds | LookedAgain | Unreviewed":
     """Audit a build: exits 0 if it may be released, 1 if not.
 
-    The report, its page and data docs are written to --out (default: the build). Of a run the predictions are
-    held against the dataset that was asked.
+    The report, its page and data docs are written to --out (default: the build). For a run, the predictions
+    are checked against its dataset.
 
     Example: rbtc audit robustbench-tc --judge gpt-5.4
     Example: rbtc audit runs/qwen3 --dataset robustbench-tc

@@ -67,12 +67,12 @@ def build(
 ) -> "BuildReport":
     """Build the benchmark as Parquet: clean rows, the core's 22 perturbation types and three tables.
 
-    With --cases the tools of an MCP server are taken too: end the line with -- COMMAND ARG… (docs/own.md).
+    With --cases you can add the tools of an MCP server: end the line with -- COMMAND ARG… (docs/own.md).
 
     Example: rbtc build --profile paper --sources ../shared/sources --out robustbench-tc
 
-    Raises UserError for a wrong option, sources that are not as pinned, a text that nobody wrote (unless
-    `allow_missing`), a spent budget, and a folder that is there already (`force` replaces one of ours).
+    Raises UserError for a wrong option, sources that differ from their pins, a missing text (unless
+    `allow_missing`), an exhausted budget, and an existing folder (`force` replaces one that rbtc wrote).
 
     >>> build("robustbench-tc", profile="bundled").total  # doctest: +SKIP
     """
@@ -93,7 +93,7 @@ def build(
     if cases is not None:
         beside = {"profile": profile, "sources": sources, "errata": errata}
         if wrong := [name for name, given in beside.items() if given is not None]:
-            raise UserError(f"--{wrong[0]} is for the published benchmark: leave it out beside --cases")
+            raise UserError(f"--{wrong[0]} is for the published benchmark: leave it out with --cases")
         own = read_own(Path(cases), server, progress)
     elif server is not None:
         raise UserError("an MCP server is for your own cases: name them with --cases")
@@ -125,7 +125,7 @@ def build(
         from ..eval.stats.gate import ENOUGH
 
         counts = ", ".join(f"{component} {count}" for component, count in few.items())
-        say(f"warning: too few cases for the gate to pass, write more ({counts}; it takes {ENOUGH})")
+        say(f"warning: too few cases for the gate to pass; write more ({counts}; it takes {ENOUGH})")
     return report
 
 
@@ -189,7 +189,7 @@ def build_live(
     worlds: Annotated[Sequence[str], options.WORLDS] = (),
     kinds: Annotated[
         Sequence[str],
-        Option(help="Kinds of faults (default: a profile's); comma-separated, repeatable.", read=listed),
+        Option(help="Kinds of faults (default: the profile's); comma-separated, repeatable.", read=listed),
     ] = (),
     types: Annotated[str | Sequence[str], options.TYPES] = (),
     seed: Annotated[int, options.SEED] = 0,
@@ -203,15 +203,15 @@ def build_live(
 ) -> "LiveReport":
     """Build the live dataset: tasks in worlds that calls change, and the same tasks with a fault.
 
-    --worlds replace the profile's. --types are those of the core that put tools into the registry
+    --worlds replaces the profile's worlds. --types takes the core's types that add tools to the registry
     (same_name_A, flood_3, …), faults of running systems (outage, dropped_tool, truncated, empty_result,
-    oversized), live_cascade, two and three faults an episode, and forbidden, a tool that must not be called.
-    They are built beside the --kinds.
+    oversized), live_cascade (two and three faults per episode) and forbidden (a tool that must not be
+    called); these are built in addition to --kinds.
 
     Example: rbtc build live --worlds my_world.py --out my-live
 
-    Raises UserError for an unknown name, a world's file that is none, a task whose gold fails, and a folder
-    that is there already (`force` replaces one of ours).
+    Raises UserError for an unknown name, a file without a world, a task whose gold fails, and an existing
+    folder (`force` replaces one that rbtc wrote).
 
     >>> build_live("robustbench-tc-live").total  # doctest: +SKIP
     """
@@ -259,12 +259,12 @@ def build_training(
     price: Annotated[tuple[float, float] | None, options.PRICE] = None,
     concurrency: Annotated[int, options.CONCURRENCY] = 16,
     store: Annotated[Path, options.STORE] = STORE,
-    retry_probability: Annotated[float, Option(help="Share of calling rows that meet an error.")] = 1.0,
-    retry_position: Annotated[int, Option(help="Which tool turn meets it, from 1.")] = 1,
+    retry_probability: Annotated[float, Option(help="Share of rows with a call that get an error.")] = 1.0,
+    retry_position: Annotated[int, Option(help="Tool turn that gets the error, from 1.")] = 1,
     tokenizer: Annotated[
-        Path | None, Option(help="The model's tokenizer folder: prompts over the limit are dropped.")
+        Path | None, Option(help="The model's tokenizer folder, to drop prompts over --max-prompt-length.")
     ] = None,
-    max_prompt_length: Annotated[int, Option(help="That limit, in tokens.")] = 2048,
+    max_prompt_length: Annotated[int, Option(help="Longest prompt, in tokens.")] = 2048,
     num_proc: Annotated[int, options.NUM_PROC] = 1,
     engine: Annotated[Literal["local", "ray"], options.ENGINE] = "local",
     address: Annotated[str | None, options.ADDRESS] = None,
@@ -275,8 +275,8 @@ def build_training(
 ) -> "TrainingReport":
     """Build the domain-randomized training data: full, mixed, retry and paft as Parquet.
 
-    Rows draw from the core's 16 static types unless --types say otherwise. --sources are the benchmark's, for
-    the leak check; without any at hand the report says that it was not done.
+    Rows draw from the core's 16 static types unless --types names others. The leak check needs the
+    benchmark's --sources; without them it is skipped, and the report says so.
 
     Example: rbtc build toolrl-dr --rlla ../shared/sources --out toolrl-dr
 

@@ -48,7 +48,9 @@ def gate(
         bool, Option(help="Pass a server that loses more than 1 % of the calls.")
     ] = False,
     allow_inconclusive: Annotated[bool, Option(help="Exit 0 if the run is too small to tell.")] = False,
-    allow_agent_errors: Annotated[int, Option(help="Rows on which the agent may fail.", at_least=0)] = 0,
+    allow_agent_errors: Annotated[
+        int, Option(help="Number of rows on which the agent may fail.", at_least=0)
+    ] = 0,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     save_baseline: Annotated[
         Path | None, Option(help="Save the verdicts to this folder, for a later --against.")
@@ -117,9 +119,8 @@ def compare(
 ) -> "Comparison":
     """Compare two runs on the rows that both answered, with paired tests.
 
-    Where B is A with defences (`eval --defend`), it also prints what they recover, their harm on clean rows
-    and their price; several such runs have a line each. With paper:MODEL, A stands beside one of the paper's
-    models, unpaired.
+    If B is A with defences (`eval --defend`), it also prints what they recover, their harm on clean rows and
+    their cost, one line per run. With paper:MODEL, A is compared with one of the paper's models, unpaired.
 
     Example: rbtc compare runs/base runs/tuned
     Example: rbtc compare runs/plain runs/dedupe runs/retry

@@ -22,7 +22,7 @@ def drill(
         Option(help="Arguments, which tools read and write, and a reset command: YAML (docs/drill.md)."),
     ] = None,
     yes: Annotated[
-        bool, Option(help="Carry out writes on a server that has credentials or is not on this machine.")
+        bool, Option(help="Execute writes on a server that has credentials or is not on this machine.")
     ] = False,
     sarif: Annotated[Path | None, Option(help="Also write the findings to this file, as SARIF.")] = None,
     badge: Annotated[Path | None, Option(help="Also write an SVG badge to this file.")] = None,
@@ -35,10 +35,10 @@ def drill(
     say: Tell = silent,
     progress: Tell = silent,
 ) -> "Drilled":
-    """Find out whether an MCP server is safe to retry, by carrying out its writes once and twice.
+    """Test whether an MCP server's writes are safe to retry, by executing each once and twice.
 
-    Each write gets fresh servers: one call, two, one whose answer is lost, two at the same moment. The reads
-    show what that changes. No model is asked. Exits 0 (nothing doubles unannounced), 1 (something does) or
+    Each write is tried on fresh servers: one call, two, one whose answer is lost, two at the same moment.
+    Reads show what changed. No model is needed. Exits 0 (nothing doubles unannounced), 1 (something does) or
     3 (no write could be judged).
 
     Example: rbtc drill -- python my_server.py
@@ -53,7 +53,7 @@ def drill(
     from ..own.mcp_tools import Server, list_tools
 
     if bool(mcp_command) == bool(url):
-        raise UserError("name one MCP server: its command behind -- (-- python server.py), or --url")
+        raise UserError("name one MCP server: its command after -- (-- python server.py), or --url")
     try:
         from ..proxy.drill import report
     except ModuleNotFoundError:
@@ -65,9 +65,9 @@ def drill(
     server = Server(command=tuple(mcp_command), url=url, env=tuple(mcp_env), timeout_s=mcp_timeout)
     if (risk := report.risk(server)) and not yes:
         raise UserError(
-            f"{report.title(server)}: writes would really be carried out, and {risk}: say --yes to do it"
+            f"{report.title(server)}: writes would really be executed, and {risk}: allow it with --yes"
         )
-    say(f"writes will really be carried out: {report.title(server)}")
+    say(f"writes will really be executed: {report.title(server)}")
     found = report.drilled(server, list_tools(server), inputs and Path(inputs), progress)
     for form, file in files.items():
         save_marked(file, form(found), report.MARK)

@@ -25,7 +25,7 @@ def evaluate(
     name: Annotated[
         str | None,
         Option(
-            help="What the run, its folder and reports call a model that is a path or a checkpoint.",
+            help="Name in the run, its folder and reports of a model that is a path or a checkpoint.",
             panel=options.MODEL_PANEL,
         ),
     ] = None,
@@ -34,7 +34,7 @@ def evaluate(
     callable: Annotated[
         "Function | None",
         Option(
-            help="MODULE:FUNCTION: an agent of yours, a Python function of one task.",
+            help="MODULE:FUNCTION: your own agent, a Python function that takes one task.",
             panel=options.MODEL_PANEL,
             typed=str | None,
         ),
@@ -46,7 +46,7 @@ def evaluate(
     prompt_format: Annotated[
         Literal["benchmark", "rlla"],
         Option(
-            help="Words of prompt mode. rlla: ToolRL's, for a checkpoint trained on its rows.",
+            help="Wording of prompt mode. rlla: ToolRL's, for a checkpoint trained on its rows.",
             panel=options.MODEL_PANEL,
         ),
     ] = "benchmark",
@@ -83,7 +83,7 @@ def evaluate(
     gpus: Annotated[
         int,
         Option(
-            help="For --engine ray and --backend vllm: GPUs, a vLLM on each.",
+            help="Number of GPUs, with one vLLM on each (--engine ray, --backend vllm).",
             panel=options.COST,
             at_least=1,
         ),
@@ -92,7 +92,7 @@ def evaluate(
     reuse: Annotated[
         "str | Path | Sequence[str | Path]",
         Option(
-            help="Take answers from another run of equal settings. Repeatable.",
+            help="Reuse the answers of another run with equal settings. Repeatable.",
             panel=options.PLACE,
             read=tuple,
         ),
@@ -101,13 +101,13 @@ def evaluate(
     discard_changes: Annotated[bool, options.DISCARD_CHANGES] = False,
     score: Annotated[bool, options.SCORE] = True,
     early_stop: Annotated[
-        bool, Option(help="Stop if the first 20 replies hold no call.", panel=options.COST)
+        bool, Option(help="Stop if the first 20 replies contain no call.", panel=options.COST)
     ] = True,
     probe: Annotated[
-        bool, Option(help="Ask a server five questions first, once a run.", panel=options.COST)
+        bool, Option(help="Probe a server with five requests first, once per run.", panel=options.COST)
     ] = True,
     share: Annotated[
-        bool, Option(help="At temperature 0 ask equal requests once.", panel=options.COST)
+        bool, Option(help="At temperature 0 send equal requests only once.", panel=options.COST)
     ] = True,
     dry_run: Annotated[bool, options.DRY_RUN] = False,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
@@ -115,18 +115,19 @@ def evaluate(
     progress: "Callable[[Progress], None]" = lambda state: None,
     say: Tell = silent,
 ) -> "Evaluated":
-    """Ask a model every row, keep every answer, score them and print the summary.
+    """Ask a model every row, store every answer, score them and print the summary.
 
-    Killed or failed at any point, the same command goes on where it stopped. With other --types, --limit,
-    --samples or a larger --repeat the run grows: what was answered is not asked again. Rows of a live dataset
-    are played in their worlds, turn by turn; --types takes kinds of faults there, and their clean rows come
-    along. The default folder is runs/MODEL-MODE, of a live dataset runs/live/MODEL-MODE.
+    If the command is killed or fails, run it again to resume. With other --types, --limit, --samples or a
+    larger --repeat the run grows: answered rows are not asked again. Rows of a live dataset are played in
+    their worlds, turn by turn; --types takes kinds of faults there and adds their clean rows. The default
+    folder is runs/MODEL-MODE, for a live dataset runs/live/MODEL-MODE.
 
     Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1 --top-p 0.95
     Example: rbtc eval robustbench-tc --model qwen3-8b --samples 20 --out runs/first-look
     Example: rbtc eval robustbench-tc-live --agent oracle --types silent_no_op
 
-    Raises UserError for what is wrong with options, dataset, folder, world or endpoint; all answers are kept.
+    Raises UserError if an option, the dataset, the folder, a world or the endpoint is wrong; all answers are
+    kept.
     `started` gets the run before any request, `progress` each state of it, `say` lines for people.
 
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
@@ -180,15 +181,15 @@ def probe(
     model: Annotated[str, options.MODEL],
     *,
     base_url: Annotated["Names", options.BASE_URL] = (),
-    long: Annotated[int | None, Option(help="Also send a request of so many words.", at_least=1)] = None,
+    long: Annotated[int | None, Option(help="Also send a request of this many words.", at_least=1)] = None,
 ) -> "Probed":
     """Check in fourteen short requests how a server handles tools, calls, schemas and parameters.
 
-    Ends with the `rbtc eval` line that fits. Exits 1 if a check that every run needs fails.
+    Prints the matching `rbtc eval` command at the end. Exits 1 if a check that every run needs fails.
 
     Example: rbtc probe qwen3-8b --base-url http://localhost:8000/v1
 
-    Raises UserError where nobody answers.
+    Raises UserError if nothing answers.
     """
     from ..eval.probe import probed
     from ..eval.request_settings import RequestOptions

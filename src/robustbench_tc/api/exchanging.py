@@ -19,7 +19,7 @@ def export(
     *,
     out: Annotated["str | Path", options.OUT],
     layout: Annotated[
-        Literal["ours", "paper"], Option(help="ours: every column; paper: the form of the paper's release.")
+        Literal["ours", "paper"], Option(help="ours: every column; paper: the layout of the paper's release.")
     ] = "ours",
     dataset: Annotated[str | None, options.DATASET] = None,
 ) -> "Exchanged":
@@ -50,15 +50,15 @@ def export_requests(
     out: Annotated["str | Path", options.OUT],
     format: Annotated[
         Literal["openai", "openai-batch"],
-        Option(help="openai-batch: lines of the Batch API, which vllm run-batch takes too; openai: bodies."),
+        Option(help="openai-batch: lines of the Batch API, which vllm run-batch reads too; openai: bodies."),
     ] = "openai-batch",
     second_pass: Annotated[
         "str | Path | None",
-        Option(help="Instead of beginning a run, write what is still open in this one.", typed=Path | None),
+        Option(help="Write the remaining requests of this run instead of starting one.", typed=Path | None),
     ] = None,
     begin: Annotated[
         "str | Path | None",
-        Option(help="The run folder to begin; default runs/MODEL-MODE.", typed=Path | None),
+        Option(help="The run folder to create; default runs/MODEL-MODE.", typed=Path | None),
     ] = None,
     model: Annotated[str | None, options.MODEL] = None,
     mode: Annotated[str | None, options.MODE] = None,
@@ -82,10 +82,10 @@ def export_requests(
     extra_body: Annotated["Mapping[str, object]", options.EXTRA_BODY] = MappingProxyType({}),
     chat_template_args: Annotated["Mapping[str, object]", options.CHAT_TEMPLATE_ARG] = MappingProxyType({}),
 ) -> "Exchanged":
-    """Write the requests of a run as JSON lines, to be asked elsewhere; `rbtc import` takes the answers.
+    """Write a run's requests as JSON lines, to send elsewhere; `rbtc import` reads the answers.
 
-    A row that is answered with an injected error asks again: import the first answers, then write what that
-    left open with --second-pass, until nothing is.
+    A row whose call is answered with an injected error needs another request: import the first answers, then
+    write the remaining requests with --second-pass, until none is left.
 
     Example: rbtc export requests robustbench-tc --model qwen3-8b --mode fc --out requests.jsonl
     Example: rbtc export requests --second-pass runs/qwen3-8b-fc --out second.jsonl
@@ -127,29 +127,29 @@ def export_hub(
     dataset: Annotated[str, options.DATASET],
     out: Annotated["str | Path", options.OUT],
     partial: Annotated[
-        bool, Option(help="Take a run that lacks answers or rows too; the notes then say so.")
+        bool, Option(help="Accept a run that lacks answers or rows; the notes then say so.")
     ] = False,
-    source_url: Annotated[str | None, Option(help="Where the results can be looked into.")] = None,
-    source_name: Annotated[str | None, Option(help="What is found there, as `Report`.")] = None,
-    source_user: Annotated[str | None, Option(help="Whose it is: an account on the Hub.")] = None,
+    source_url: Annotated[str | None, Option(help="URL of a page about the results.")] = None,
+    source_name: Annotated[str | None, Option(help="Title of that page, such as `Report`.")] = None,
+    source_user: Annotated[str | None, Option(help="Owner of that page: an account on the Hub.")] = None,
     date: Annotated[
-        str | None, Option(help="When it was run, as 2026-11-27. Default: the day of the run's last start.")
+        str | None, Option(help="Date of the run, such as 2026-11-27; default: the day it was last started.")
     ] = None,
     push: Annotated[
         str | None, Option(help="The model on the Hub, ORG/NAME, that gets the file as a pull request.")
     ] = None,
     progress: Tell = silent,
 ) -> "Exported":
-    """Write a run's accuracies as the Hub shows them on a model's page, .eval_results/robustbench-tc.yaml.
+    """Write a run's accuracies for a model's page on the Hub, .eval_results/robustbench-tc.yaml.
 
-    A result in percent for clean, perturbed and each component: the tasks of the dataset's eval.yaml. A pull
-    request names the revision by its commit.
+    The file has one result in percent for clean, perturbed and each component, the tasks of the dataset's
+    eval.yaml. A pull request names the revision by its commit.
 
     Example: rbtc export hub runs/qwen3-8b-fc --dataset acme/robustbench-tc@v1.0.0 --out results
     Example: rbtc export hub runs/qwen3-8b-fc --dataset acme/robustbench-tc@v1.0.0 --out results \
     --push Qwen/Qwen3-8B --source-url https://acme.org/report.html
 
-    Raises UserError for a live run, and unless it may be partial for one that lacks answers or rows.
+    Raises UserError for a live run and, unless `partial`, for one that lacks answers or rows.
     """
     from ..eval.leaderboard.eval_results import Source, export as exported
 
@@ -169,13 +169,13 @@ def import_predictions(
     predictions: Annotated[
         "str | Path",
         Option(
-            help="A .jsonl file, ours, the paper's or of answers to exported requests; or a folder.",
+            help="A .jsonl file (ours, the paper's, or answers to exported requests), or a folder.",
             typed=Path,
         ),
     ],
     dataset: Annotated[
         "str | Path",
-        Option(help="The dataset; of answers to exported requests, the run that was begun.", typed=str),
+        Option(help="The dataset; for answers to exported requests, the run that was started.", typed=str),
     ],
     *,
     model: Annotated[str | None, options.MODEL] = None,
@@ -183,9 +183,9 @@ def import_predictions(
     revision: Annotated[str | None, options.REVISION] = None,
     out: Annotated["str | Path | None", options.OUT] = None,
 ) -> "Exchanged":
-    """Make a run folder of existing predictions and score it; by default runs/MODEL-MODE-imported.
+    """Make a run folder from existing predictions and score it; by default runs/MODEL-MODE-imported.
 
-    Answers to the requests of `rbtc export requests` go into the run that it began.
+    Answers to the requests of `rbtc export requests` are added to the run that it started.
 
     Example: rbtc import predictions/ api_eval --model o4-mini --mode fc
     Example: rbtc import answers.jsonl runs/qwen3-8b-fc
@@ -201,7 +201,7 @@ def import_predictions(
         verdicts.score_file(folder, data)
         return exchange.Exchanged(count=folder.record.answered, path=str(folder.path), notes=tuple(notes))
     if model is None:
-        raise UserError("predictions name no model: say --model")
+        raise UserError("the predictions name no model: give --model")
     if out is not None:
         record.check_place(Path(out))
     data = inputs.load_samples(str(dataset), revision=revision)

@@ -16,18 +16,18 @@ def fetch(
     sources: Annotated[Path | None, options.SOURCES] = None,
     source: Annotated[Sequence[str], options.SOURCE] = (),
     check: Annotated[
-        bool, Option(help="Download nothing: exit 1 if a file is missing or not as pinned.")
+        bool, Option(help="Download nothing; exit 1 if a file is missing or differs from its pin.")
     ] = False,
     mirror: Annotated[
         str | None,
-        Option(help="Where BASE/owner/name/commit/path is a raw file (default: GitHub's address)."),
+        Option(help="Base URL with a raw file at BASE/owner/name/commit/path (default: GitHub's)."),
     ] = None,
     discard_changes: Annotated[bool, options.DISCARD_CHANGES] = False,
     progress: Tell = silent,
 ) -> "Fetched | Verification":
-    """Download the pinned upstream files, going on where an earlier run ended.
+    """Download the pinned upstream files, resuming an earlier download.
 
-    Every file is checked against its sha256 before it gets its name; files that are right are not asked for.
+    Every file is checked against its sha256 before it gets its name; correct files are not downloaded again.
 
     Example: rbtc data fetch --sources ./sources
 

@@ -18,17 +18,18 @@ def init(
     dataset: Annotated[str, options.ASKED],
     *,
     live: Annotated[
-        str | None, Option(help="Dataset of live runs; without it the board takes no live run.")
+        str | None, Option(help="Dataset of live runs; without it the board accepts no live run.")
     ] = None,
     own: Annotated[
-        tuple[str, ...], Option(help="Datasets of own tools that runs are taken of. Repeatable.", read=listed)
+        tuple[str, ...],
+        Option(help="Datasets of own tools whose runs are accepted. Repeatable.", read=listed),
     ] = (),
 ) -> str:
-    """Begin a results repository: status.yaml, and a card with how to submit, tokens and the webhook.
+    """Create a results repository: status.yaml, and a card that explains submissions, tokens and the webhook.
 
     Example: rbtc leaderboard init acme/results acme/robustbench-tc@v1.0.0
 
-    Raises UserError where one is already.
+    Raises UserError if one exists already.
     """
     from ..eval.leaderboard.submit import init as begin
 
@@ -38,35 +39,35 @@ def init(
 
 def submit(
     run: Annotated["str | Path", options.RUN],
-    to: Annotated[str | Path, Option(help="The results repository that gets the run.", dashed=True)],
+    to: Annotated[str | Path, Option(help="The results repository to submit to.", dashed=True)],
     *,
     org: Annotated[str | None, options.ORG] = None,
     model: Annotated[str | None, options.MODEL] = None,
     mode: Annotated[Literal["fc", "prompt"], options.MODE] = "prompt",
     weights: Annotated[
-        Literal["open", "closed"] | None, Option(help="Whether anybody can download them.")
+        Literal["open", "closed"] | None, Option(help="Whether anybody can download the weights.")
     ] = None,
     params: Annotated[float | None, Option(help="Parameters in billions.", at_least=0)] = None,
     licence: Annotated[str | None, Option(help="SPDX id, such as apache-2.0.")] = None,
-    card: Annotated[str | None, Option(help="The address of the model's card.")] = None,
+    card: Annotated[str | None, Option(help="URL of the model's card.")] = None,
     price: Annotated[tuple[float, float] | None, options.PRICE] = None,
     scaffold: Annotated[str | None, Option(help="The agent around the model.")] = None,
-    defences: Annotated[str | None, Option(help="Those of the scaffold.")] = None,
-    contact: Annotated[str | None, Option(help="Whom to ask. Public.")] = None,
+    defences: Annotated[str | None, Option(help="Defences in the scaffold.")] = None,
+    contact: Annotated[str | None, Option(help="Contact for questions; public.")] = None,
     note: Annotated[str | None, Option(help="A line for the model's page.")] = None,
     account: Annotated[str | None, options.ACCOUNT] = None,
     dataset: Annotated[str | None, options.DATASET] = None,
     dry_run: Annotated[bool, options.DRY_RUN] = False,
     say: Tell = silent,
 ) -> "Submitted":
-    """Submit a run, also a live one: check it here as the board does, then open one pull request.
+    """Submit a run, static or live: check it here as the board does, then open one pull request.
 
-    The same command finds a pull request that is open already. Into a folder the run is copied. In place of a
-    run folder RUN may be predictions in a .jsonl file, ours or the paper's, which need --model and --mode.
+    The same command finds a pull request that is open already. If --to is a folder, the run is copied into
+    it. RUN may also be a .jsonl file of predictions, ours or the paper's, which needs --model and --mode.
 
     Example: rbtc leaderboard submit runs/qwen3-8b-fc --to acme/results --licence apache-2.0 --weights open
 
-    Raises UserError for a run that is not taken.
+    Raises UserError for a run that is not accepted.
     """
     from ..eval.leaderboard.entry import Submission
     from ..eval.leaderboard.submit import submit as send
@@ -96,22 +97,22 @@ def check(
     *,
     pr: Annotated[int | None, Option(help="Only this pull request.", at_least=1)] = None,
     rescore: Annotated[
-        bool, Option(help="Make every entry again, also those of this version of the checker.")
+        bool, Option(help="Write every entry again, including those of this version of the checker.")
     ] = False,
     watch: Annotated[
-        float | None, Option(help="Go on, and look again after so many seconds.", at_least=1)
+        float | None, Option(help="Keep running, and check again after this many seconds.", at_least=1)
     ] = None,
     dataset: Annotated[str | None, options.DATASET] = None,
     num_proc: Annotated[int, options.NUM_PROC] = 1,
     say: Tell = silent,
 ) -> "Report":
-    """Score what has no entry of this version: open pull requests get a comment, merged runs their entry.
+    """Score runs without an entry of this version: comment on open pull requests, write merged runs' entries.
 
-    The exit code is 1 if there is something that a maintainer has to look at.
+    Exits 1 if a maintainer has to look at something.
 
     Example: rbtc leaderboard check acme/results --watch 300
 
-    Raises UserError where the repository cannot be read or written.
+    Raises UserError if the repository cannot be read or written.
     """
     from ..eval.leaderboard.check import Checker, watching
 
@@ -126,14 +127,14 @@ def build(
     *,
     out: Annotated[Path, options.OUT] = Path("site"),
     form: Annotated[
-        str | None, Option(help="Where a form to submit with is served, from the front page.")
+        str | None, Option(help="Address of a submission form, for a link on the front page.")
     ] = None,
 ) -> "Built":
-    """Write the pages: static files for any host, readable without script.
+    """Write the board as static pages for any host, readable without JavaScript.
 
     Example: rbtc leaderboard build acme/results --out site
 
-    Raises UserError for a folder that is not a site of ours.
+    Raises UserError for a folder that is not a site that rbtc wrote.
     """
     from ..eval.leaderboard import site
     from ..eval.leaderboard.repository import Hub, open_place, read_entries
@@ -152,7 +153,7 @@ def space(
     force: Annotated[bool, options.FORCE] = False,
     discard_changes: Annotated[bool, options.DISCARD_CHANGES] = False,
 ) -> str:
-    """Write a folder that is a Hugging Face Space once it is pushed: the pages, a form, the Hub's webhook.
+    """Write the files of a Hugging Face Space: the pages, a submission form and the Hub's webhook.
 
     Example: rbtc leaderboard space board --results acme/results
 
@@ -175,11 +176,11 @@ def serve(
     host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 for every interface.")] = "127.0.0.1",
     port: Annotated[int, options.PORT] = 7860,
 ) -> None:
-    """Serve the Space's pages and form on this machine: what is submitted goes straight into the folder.
+    """Serve the Space's pages and form on this machine; submissions go straight into the folder.
 
     Example: rbtc leaderboard serve results
 
-    Raises UserError where gradio is missing (extra `leaderboard`) or the folder is no results repository.
+    Raises UserError if gradio is missing (extra `leaderboard`) or the folder is not a results repository.
     """
     from ..eval.leaderboard.space import serve as run
 
@@ -198,15 +199,15 @@ def verify(
     account: Annotated[str, options.ACCOUNT] = "maintainer",
     say: Tell = silent,
 ) -> "Vouched":
-    """Vouch for a run in status.yaml: you have repeated it, or its endpoint gives the same answers.
+    """Vouch for a run in status.yaml, because you repeated it or its endpoint gives the same answers.
 
-    With --base-url the endpoint is asked 300 of its rows in new words. The answers are kept in --out, by
-    default verify-RUNID, and the same command goes on.
+    With --base-url the endpoint is asked 300 of its rows in new words. The answers are stored in --out, by
+    default verify-RUNID; run the same command again to resume.
 
     Example: rbtc leaderboard verify acme/results acme/alpha/20261120-96a2067ff4c1 --repeated runs/repeated
     Example: rbtc leaderboard verify acme/results acme/alpha/20261120-96a2067ff4c1 --base-url http://a.b/v1
 
-    Raises UserError where the run is not repeated.
+    Raises UserError if the repeated run does not match.
     """
     from ..eval.leaderboard.verify import verify as vouch
 

@@ -55,7 +55,7 @@ def list_types() -> Listing:
 
 
 def list_faults() -> Listing:
-    """List what goes wrong in live rows: type code, how it is built, what happens, what is right.
+    """List the faults of live rows: type code, how each is built, what happens, the right reaction.
 
     Example: rbtc list faults --json
     """
@@ -73,7 +73,7 @@ def list_faults() -> Listing:
 
 
 def list_sources() -> Listing:
-    """List the upstream repositories with commit, licence, and what is taken from them.
+    """List the upstream repositories with commit, licence and the files used.
 
     Example: rbtc list sources --json
     """
@@ -89,7 +89,7 @@ def list_sources() -> Listing:
 
 
 def list_defences() -> Listing:
-    """List the defences of `--defend`: code, ways, further requests, what each does.
+    """List the defences for `--defend`: code, ways, further requests, effect.
 
     Example: rbtc list defences
     """
@@ -112,11 +112,11 @@ def list_defences() -> Listing:
 
 def list_models(
     model: Annotated[str, Option(help="A name or Hub id: print the server's command for it.")] = "",
-    weights: Annotated[str | None, Option(help="Folder or Hub id, where the table names none.")] = None,
+    weights: Annotated[str | None, Option(help="Folder or Hub id, if the table names none.")] = None,
     *,
     port: Annotated[int, options.PORT] = 8000,
 ) -> Listing | str:
-    """List the paper's models and open ones of today; of one that is named, print its `vllm serve` line.
+    """List the paper's models and current open ones; with MODEL, print its `vllm serve` command.
 
     Example: rbtc list models Qwen3-8B
     """
@@ -151,7 +151,7 @@ def list_lm_eval() -> Path:
 
 
 def list_verifiers() -> Path:
-    """Print the folder with the taskset for verifiers, which an environment of its own installs.
+    """Print the folder with the taskset for verifiers, to install into its own environment.
 
     Example: rbtc list verifiers
     """

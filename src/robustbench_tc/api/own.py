@@ -36,14 +36,14 @@ def init(
     *,
     framework: Annotated[
         Literal["langgraph", "openai-agents", "pydantic-ai"] | None,
-        Option(help="An agent of this framework beside the plain one."),
+        Option(help="Also write an agent that uses this framework."),
     ] = None,
 ) -> "Example":
     """Write a working example to start from: a support desk's tools, cases, agent and CI file.
 
     Example: rbtc init my-agent
 
-    Raises UserError where something is there already; then, and where a file cannot be written, nothing is.
+    Raises UserError if the folder is not empty or a file cannot be written; it then leaves nothing behind.
     """
     from ..io.folders import write_new
     from ..own import desk
@@ -70,12 +70,12 @@ def lint(
         Sequence[str],
         Option(
             name="for",
-            help="Who gets the tools, of openai, anthropic, gemini and mcp: what these refuse is an error, "
-            "what others refuse is left out. Default: what any of them refuses is a warning.",
+            help="Providers that get the tools (openai, anthropic, gemini, mcp): what these reject is an "
+            "error, what others reject is left out. Default: what any of them rejects is a warning.",
             read=listed,
         ),
     ] = (),
-    strict: Annotated[bool, Option(help="Warnings fail too.")] = False,
+    strict: Annotated[bool, Option(help="Exit 1 on warnings too.")] = False,
     mcp_command: Sequence[str] = (),
     mcp_url: Annotated[str, options.MCP_URL] = "",
     mcp_env: Annotated[Sequence[str], options.MCP_ENV] = (),
@@ -83,7 +83,7 @@ def lint(
     save: Annotated[
         "Path | str | None",
         Option(
-            help="A new tools file for what the MCP server listed: lint and build it without the server.",
+            help="Save the MCP server's tools to a new file, to lint and build without the server.",
             typed=Path | None,
         ),
     ] = None,
@@ -91,13 +91,13 @@ def lint(
     """Check tool definitions for problems before any model sees them; exits 1 on errors.
 
     Errors: tools that cannot be read, same names, names that become equal on the wire, instructions inside
-    descriptions; the rest are warnings, also what a provider refuses (docs/own-lint.md). The tools of a live
-    MCP server: end the line with -- COMMAND ARG…. A world's file (.py, docs/worlds.md) is loaded, and the
-    gold of its tasks is tried.
+    descriptions; the rest are warnings, including what a provider rejects (docs/own-lint.md). For the tools
+    of a live MCP server, end the line with -- COMMAND ARG…. A world's file (.py, docs/worlds.md) is loaded,
+    and the gold of its tasks is tried.
 
     Example: rbtc lint orders.json crm.json --for openai,mcp
 
-    Raises UserError for what cannot be read.
+    Raises UserError for files that cannot be read.
 
     >>> lint(["orders.json"]).exit_code  # doctest: +SKIP
     """
@@ -116,7 +116,7 @@ def lint(
     paths = [Path(file) for file in files]
     if server is None:
         if save is not None:
-            raise UserError("--save keeps the tools of an MCP server: name one behind --")
+            raise UserError("--save is for the tools of an MCP server: name one after --")
         return lint_files(paths, strict=strict, wanted=wanted)
     if save is not None and not Path(save).is_file():
         check_file(Path(save))
@@ -136,28 +136,28 @@ def import_cases(
     *,
     tools: Annotated[
         "Sequence[Path | str]",
-        Option(help="A file of the tools; default: those that the logs bring. Repeatable.", read=tuple),
+        Option(help="Tools file; default: the tools listed in the logs. Repeatable.", read=tuple),
     ] = (),
     redact: Annotated[
         "Path | str | None",
-        Option(help="File with patterns of what is to be replaced too, one a line.", typed=Path | None),
+        Option(help="File with additional patterns to replace, one per line.", typed=Path | None),
     ] = None,
     names_ok: Annotated[
-        bool, Option(help="Write into a git work tree: names of people may stand there.")
+        bool, Option(help="Allow writing to a git work tree although cases may contain names of people.")
     ] = False,
     faults: Annotated[
         bool,
         Option(
-            help="Count the faults that tools had in the logs instead, with intervals and words; --out is "
-            "a new file for the plan of them, which `rbtc proxy` takes."
+            help="Instead count the tools' faults in the logs, with intervals and texts; --out is a new "
+            "file for a plan of these faults, to use with `rbtc proxy`."
         ),
     ] = False,
     progress: Tell = silent,
 ) -> "Imported | Ground":
-    """Propose a case for every batch of calls in logs, without mail addresses, numbers and keys of people.
+    """Propose a case for every batch of calls in logs; mail addresses, numbers and keys are replaced.
 
-    The formats of most providers, frameworks and tracing services are recognised (docs/own-logs.md), and the
-    journal of a door. Names are not removed. Nothing is sent anywhere.
+    The formats of most providers, frameworks and tracing services are recognised (docs/own-logs.md), as is a
+    door's journal. Names of people are not removed. Nothing is sent anywhere.
 
     Example: rbtc cases import agent.jsonl --tools tools.json --out imported
 
@@ -177,8 +177,8 @@ def import_cases(
     tree = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
     if tree is not None and redact is None and not names_ok:
         raise UserError(
-            f"{folder} lies in the git work tree {tree}, and names of people are not removed from logs: say "
-            "--names-ok, give their patterns with --redact FILE, or name another --out"
+            f"{folder} is in the git work tree {tree}, and names of people are not removed from logs: "
+            "add --names-ok, give their patterns with --redact FILE, or name another --out"
         )
     patterns = None if redact is None else Path(redact)
     made, files = make(list(map(Path, logs)), list(map(Path, tools)), folder, patterns, progress)
@@ -231,14 +231,14 @@ def review_cases(
     drop: Annotated[
         Sequence[str], Option(help="Drop this case, without asking. Repeatable.", read=listed)
     ] = (),
-    reviewer: Annotated[str, Option(help="Who decides; default: your user name.")] = "",
+    reviewer: Annotated[str, Option(help="Name of the reviewer; default: your user name.")] = "",
     ask: Callable[[str], str | None] | None = None,
     say: Tell = silent,
 ) -> "Reviewed":
-    """Look at proposed cases in a terminal, one by one: accept, edit, drop, skip.
+    """Review proposed cases one by one in a terminal: accept, edit, drop or skip.
 
-    Decisions stand in CASES.review.jsonl; an edited case is open again. Your own cases need none. Without a
-    terminal, and with --accept or --drop, nothing is asked.
+    Decisions are saved in CASES.review.jsonl; an edited case needs another review. Cases that you wrote need
+    none. Without a terminal, or with --accept or --drop, nothing is asked.
 
     Example: rbtc cases review imported/cases.yaml
 
@@ -248,7 +248,7 @@ def review_cases(
 
     found = Reviewing(Path(cases), reviewer)
     if both := set(accept) & set(drop):
-        raise UserError(f"{min(both)[:80]}: --accept and --drop name it both")
+        raise UserError(f"{min(both)[:80]}: --accept and --drop both name it")
     for name in (*accept, *drop):
         found.case(name)
     for name in (*accept, *drop):

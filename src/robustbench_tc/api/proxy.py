@@ -24,18 +24,18 @@ def proxy(
     plan: Annotated[Path, Option(help="The plan of faults, a YAML file (docs/proxy-llm.md).")],
     upstream: Annotated[str | None, options.UPSTREAM] = None,
     mcp_servers: Annotated[
-        Path | None, Option(help="A client's `mcpServers` file (JSON): a door before each server in it.")
+        Path | None, Option(help="A client's `mcpServers` file (JSON); each server in it gets a door.")
     ] = None,
     write: Annotated[
-        Path | None, Option(help="The same file for the client, with the doors in place of the servers.")
+        Path | None, Option(help="Write that file with the doors in place of the servers, for the client.")
     ] = None,
     mcp_url: Annotated[str | None, options.MCP_URL] = None,
     listen: Annotated[
-        str, Option(help="Address of this machine; one that others reach needs --token.")
+        str, Option(help="Local address to listen on; one that other machines reach needs --token.")
     ] = "127.0.0.1",
     port: Annotated[int, options.PORT] = 0,
     token: Annotated[
-        str | None, Option(help="What every request has to hold: …/t/TOKEN/… or the header X-RBTC-Token.")
+        str | None, Option(help="Token that every request must have: …/t/TOKEN/… or the header X-RBTC-Token.")
     ] = None,
     session: Annotated[str | None, options.SESSION] = None,
     journal: Annotated[Path, options.JOURNAL] = Path("journal.jsonl"),
@@ -45,18 +45,18 @@ def proxy(
     server: Sequence[str] = (),
     say: Tell = silent,
 ) -> None:
-    """Stand between an untouched agent and its model and its tools, and carry out a plan of faults.
+    """Inject a plan of faults between an unmodified agent and its model and tools.
 
-    --upstream relays requests to a model on a port of this machine, --mcp-servers those to all servers of a
-    client's file, --mcp-url those to one; Ctrl-C ends it. With an MCP server's command behind `--` it speaks
-    on standard input and output as that server does: put it in front of the command in the client's
-    configuration. Nobody else is contacted, and the agent's own key is sent on.
+    On a local port, --upstream relays requests to a model, --mcp-servers those to all servers in a client's
+    file, --mcp-url those to one; Ctrl-C ends it. With an MCP server's command after `--` it is a server on
+    standard input and output: put it in front of the command in the client's configuration. It contacts
+    nobody else and forwards the agent's own key.
 
     Example: rbtc proxy --plan plan.yaml --upstream URL --mcp-servers servers.json --write wrapped.json
     Example: rbtc proxy --plan plan.yaml --upstream http://127.0.0.1:8000/v1
     Example: rbtc proxy --plan plan.yaml -- python server.py
 
-    Raises UserError for a plan that is none, and a port that is taken.
+    Raises UserError for an invalid plan, and a port that is in use.
     """
     import shutil
     import threading
@@ -69,8 +69,8 @@ def proxy(
         raise UserError(f"--session: {error}") from None
     if bool(upstream or mcp_servers) + bool(mcp_url) + bool(server) != 1:
         raise UserError(
-            "name one server: a model's with --upstream, or an MCP server's with --mcp-url or by its command "
-            "behind `--`; or all of an agent's with --upstream and --mcp-servers"
+            "name one server: a model's with --upstream, or an MCP server's with --mcp-url or by its "
+            "command after `--`; or all of an agent's with --upstream and --mcp-servers"
         )
     if server and shutil.which(server[0]) is None:
         raise UserError(f"there is no program {server[0]!r} here or on PATH")
@@ -144,7 +144,8 @@ def proxied(
             address_of(address, option)  # before there is a journal
     if bool(mcp_servers) != bool(write):
         raise UserError(
-            "--mcp-servers and --write go together: the client's file, and the one to give it now"
+            "--mcp-servers and --write go together: the client's file, and the file to give the client "
+            "instead"
         )
     servers = read_servers(Path(mcp_servers)) if mcp_servers else {}
     if write is not None:
@@ -188,7 +189,7 @@ def proxied(
         for place in () if mcp_servers and not upstream else (found[0].place,):
             say(f"address of a session: {outside}/s/{session or 'CASE.REPEAT'}/{place}")
             say(f"without a session:    {outside}/{place}")
-        say(f"journal: {journal}; nothing but {upstream or mcp_url} is asked")
+        say(f"journal: {journal}; only {upstream or mcp_url} is contacted")
         yield address
     called.sessions.journal.close()
     if (unlisted := called.scenes.unlisted) and (wrong := called.scenes.stray) is not None:
@@ -247,15 +248,15 @@ def proxy_run(
     progress: Tell = silent,
     say: Tell = silent,
 ) -> "Ran":
-    """Run a program that owns its loop once for each row behind the LLM door, and score what it did.
+    """Run a program with its own agent loop once per row behind the LLM door, and score it.
 
-    The clean request is on its standard input, OPENAI_BASE_URL and ANTHROPIC_BASE_URL in its environment hold
-    the session. Run the same command again to go on where it was stopped: sessions that the journal has are
-    not run again.
+    The program reads the clean request from standard input; OPENAI_BASE_URL and ANTHROPIC_BASE_URL in its
+    environment name the session. Run the same command again to resume: sessions in the journal are not run
+    again.
 
     Example: rbtc proxy run bench --command "python agent.py --loop" --upstream http://127.0.0.1:8000/v1
 
-    Raises UserError for a type that the dataset lacks and a program that is not there.
+    Raises UserError for a type that the dataset lacks and a program that does not exist.
 
     >>> proxy_run("bench", "python agent.py --loop", "http://127.0.0.1:8000/v1")  # doctest: +SKIP
     """
@@ -297,13 +298,13 @@ def explain_plan(
     plan: Annotated[str | Path, Option(help="The plan of a door, a YAML file.", typed=Path)],
     *,
     session: Annotated[str, options.SESSION] = "client.0",
-    calls: Annotated[int, Option(help="How many calls to look at.", at_least=1)] = 20,
+    calls: Annotated[int, Option(help="Number of calls to print.", at_least=1)] = 20,
 ) -> "Explained":
-    """Print what each call of a session will meet behind a door with this plan. Nobody is asked.
+    """Print the fault that each call of a session will meet under this plan; nothing is sent.
 
     Example: rbtc proxy explain plan.yaml --session refund-17.0
 
-    Raises UserError for a plan or a session that is none.
+    Raises UserError for an invalid plan or session.
 
     >>> explain_plan("plan.yaml").meetings  # doctest: +SKIP
     """

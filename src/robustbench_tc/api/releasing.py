@@ -27,34 +27,34 @@ def release(
     created_at: str | None = None,
     previous: Annotated[
         str | None,
-        Option(help="The version before, a folder or org/name@v1.0.0: --version must be high enough."),
+        Option(help="The previous version, a folder or org/name@v1.0.0; --version is checked against it."),
     ] = None,
     sign: Annotated[
         Path | None, Option(help="An ed25519 private key, OpenSSH or PEM, that signs the manifest.")
     ] = None,
     repo: Annotated[
-        str | None, Option(help="Where it will be published, org/name: the address in its citation.")
+        str | None, Option(help="Repository to publish to, org/name; its address is in the citation.")
     ] = None,
-    doi: Annotated[str | None, Option(help="The DOI that was reserved for this version.")] = None,
+    doi: Annotated[str | None, Option(help="The DOI reserved for this version.")] = None,
     sources: Annotated[Path | None, options.SOURCES] = None,
     benchmark: Annotated[Path | None, options.BENCHMARK] = None,
     worlds: Annotated[Sequence[str], options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
-    trial: Annotated[bool, Option(help="Let the starter samples through, to try the commands.")] = False,
+    trial: Annotated[bool, Option(help="Release even the starter samples, to try the commands.")] = False,
     own_data: Annotated[bool, options.OWN_DATA] = False,
     say: Tell = silent,
     progress: Tell = silent,
 ) -> "Released":
     """Audit a build and freeze it: cards with its own numbers, croissant.json, a manifest of every file.
 
-    The audit is run here, on the files that are released; a report in the build is not read. Texts that a
-    judge has not scored refuse the release.
+    The audit runs on the files to be released; a report in the build is not read. The release is refused
+    while a judge has not scored every text.
 
     Example: rbtc release robustbench-tc --version 1.0.0 --out releases/1.0.0/robustbench-tc
     Example: rbtc release robustbench-tc --version 1.1.0 --out releases/1.1.0/robustbench-tc \\
     --previous acme/robustbench-tc@v1.0.0 --sign ~/.ssh/releases --repo acme/robustbench-tc
 
-    Raises UserError where the gate is red, or the version says less than the data have changed.
+    Raises UserError if the gate is red, or if the version step is too small for the changes in the data.
 
     >>> release("robustbench-tc", "releases/1.0.0/robustbench-tc", version="1.0.0").version  # doctest: +SKIP
     """
@@ -89,20 +89,20 @@ def publish(
     *,
     token: str | None = None,
     dry_run: Annotated[bool, options.DRY_RUN] = False,
-    private: Annotated[bool, Option(help="If the repository has to be created.")] = False,
+    private: Annotated[bool, Option(help="Create the repository, if it does not exist, as private.")] = False,
     own_data: Annotated[bool, options.OWN_DATA] = False,
     timeout_s: Annotated[float, options.TIMEOUT] = 300.0,
     progress: Tell = silent,
 ) -> "Published":
-    """Put a release on the Hub: one commit, read back and compared, then tagged with its version.
+    """Publish a release on the Hub: upload it in one commit, read it back, compare it, then tag its version.
 
-    The token is HF_TOKEN's or that of `hf auth login`. Whatever breaks leaves no tag; the same command run
-    again completes the upload.
+    The token comes from HF_TOKEN or `hf auth login`. A failed upload leaves no tag; run the same command
+    again to complete it.
 
     Example: rbtc publish releases/1.0.0/robustbench-tc acme/robustbench-tc --dry-run
 
     Raises UserError for a folder that is not a gated release, for a token without write rights, for a tag
-    that exists, and for whatever breaks on the way.
+    that exists, and for a failed upload.
 
     >>> publish("releases/1.0.0/robustbench-tc", "acme/robustbench-tc").tag  # doctest: +SKIP
     """
@@ -135,36 +135,39 @@ def amend(
         ),
     ] = None,
     reason: Annotated[
-        str, Option(help="What was wrong, in one sentence; the card shows it, and everybody who loads it.")
+        str,
+        Option(
+            help="What was wrong, in one sentence; shown on the card and to everybody who loads the version."
+        ),
     ] = "",
     date: str | None = None,
     sources: Annotated[Path | None, options.SOURCES] = None,
     withdraw: Annotated[
-        bool, Option(help="Withdraw the version instead: it stays where it is.", panel=_WITHDRAW)
+        bool, Option(help="Withdraw the version instead; its files stay where they are.", panel=_WITHDRAW)
     ] = False,
-    use: Annotated[str | None, Option(help="The version to take instead.", panel=_WITHDRAW)] = None,
-    undo: Annotated[bool, Option(help="Take the withdrawal back.", panel=_WITHDRAW)] = False,
+    use: Annotated[str | None, Option(help="The version to use instead.", panel=_WITHDRAW)] = None,
+    undo: Annotated[bool, Option(help="Undo the withdrawal.", panel=_WITHDRAW)] = False,
     kind: Annotated[
         Literal["robustbench-tc", "toolrl-dr", "robustbench-tc-live", "checkpoint"], options.KIND
     ] = "robustbench-tc",
     timeout_s: Annotated[float, options.TIMEOUT] = 300.0,
     progress: Tell = silent,
 ) -> "Amended | Yanked":
-    """Correct a golden answer: build the release again with an erratum, and show what that changes.
+    """Correct a golden answer: rebuild the release with an erratum, and show what changes.
 
     The new build passes the gate like any other before it becomes a version. Every row of the sample follows
     the new answers: a list of answers, each a list of calls with a name and, per parameter, the list of its
     accepted values.
 
-    With --withdraw nothing is built: everybody who loads the version is warned. On the Hub, `yanked.json` and
-    the top of the card on main say so; no tag moves. In a folder, `yanked.json` does, and `rbtc publish`
-    refuses it.
+    --withdraw builds nothing; it warns everybody who loads the version. On the Hub it writes `yanked.json`
+    and the top of the card on main, and moves no tag. In a folder it writes `yanked.json`, and `rbtc publish`
+    then refuses the folder.
 
     Example: rbtc data amend releases/1.0.0/robustbench-tc --clean-id bfcl_v3__simple_7 \\
     --answers right.json --reason "The unit is kilometres." --out robustbench-tc
     Example: rbtc data amend acme/robustbench-tc@v1.0.0 --withdraw --reason "12 golds are wrong." --use 1.1.0
 
-    Raises UserError for what is no release, and for what cannot be corrected.
+    Raises UserError for a folder that is not a release, and for an answer that cannot be corrected.
 
     >>> amend("releases/1.0.0/robustbench-tc", withdraw=True, reason="Wrong unit.").version  # doctest: +SKIP
     """

@@ -24,16 +24,16 @@ def summary(
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
 ) -> "Screen | Summary":
-    """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
+    """Summarise a scored run: accuracies, drops with their evidence, the worst types, next steps.
 
-    Of a run that is under way or was stopped it is what the answers so far say; nothing is written into
-    its folder. Of a door's journal it is calls, errors and faults, and what the agent did after each fault.
+    For a run in progress or stopped it covers the answers so far and writes nothing into its folder. For a
+    door's journal it prints calls, errors and faults, and what the agent did after each fault.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
     Example: rbtc summary runs/qwen3-8b-fc --full
     Example: rbtc summary journal.jsonl
 
-    Raises UserError for a file that is no journal, and for a run that is not scored or lacks answers.
+    Raises UserError for a file that is not a journal, and for a run that is not scored or lacks answers.
 
     >>> summary("runs/mine").overview.answer.sentence  # doctest: +SKIP
     """
@@ -58,12 +58,12 @@ def report(
     ] = (),
     out: Annotated["str | Path | None", options.OUT] = None,
     *,
-    baseline: Annotated[str | None, Option(help="Model or run that differences are marked against.")] = None,
+    baseline: Annotated[str | None, Option(help="Model or run to mark differences from.")] = None,
     ci: Annotated[
         Literal["cluster", "paper"],
         Option(
-            help="cluster: whole samples are the units. paper: rows independent, as in the paper; around Δ "
-            "matched that holds the true value in .69 to .79 of runs, not .95."
+            help="cluster: whole samples are the units. paper: rows are independent, as in the paper; "
+            "such intervals of Δ matched contain the true value in .69 to .79 of runs, not .95."
         ),
     ] = "cluster",
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
@@ -71,19 +71,21 @@ def report(
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     browser: Annotated[
-        bool, Option(help="Rows and replies, or episodes step by step, to be read in the page itself.")
+        bool, Option(help="Include rows and replies, or episodes step by step, in the page.")
     ] = True,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     check_paper: Annotated[
-        bool, Option(help="Check our arithmetic against the paper's figures. No run.")
+        bool, Option(help="Check our arithmetic against the paper's figures; needs no run.")
     ] = False,
     by: Annotated[
         Literal["domain"] | None,
-        Option(help="domain: the drop in each source (live: world), and of several runs train × test."),
+        Option(help="domain: the drop in each source (live: world), and for several runs train × test."),
     ] = None,
     held_out: Annotated[
         Sequence[str],
-        Option(help="RUN=DOMAIN: what its model was trained without (hold_out). Repeatable.", read=tuple),
+        Option(
+            help="RUN=DOMAIN: the domain its model was trained without (hold_out). Repeatable.", read=tuple
+        ),
     ] = (),
     log_keys: Annotated[Sequence[str], options.LOG_KEY] = (),
     discard_changes: Annotated[bool, options.DISCARD_CHANGES] = False,
@@ -91,9 +93,9 @@ def report(
 ) -> "Report":
     """Write one self-contained page with the paper's tables and figures for your runs.
 
-    --out gets report.html, .md, .csv and .json; without it only the answers are printed. A --dataset also
-    names the rows that a run lacks. Of live runs the page shows what faults cost, and episodes step by step:
-    they are replayed without the model.
+    --out is a folder for report.html, .md, .csv and .json; without it only the answers are printed. With
+    --dataset the report also names the rows that a run lacks. For live runs the page shows the cost of each
+    fault, and episodes step by step, replayed without the model.
 
     Example: rbtc report runs/base runs/tuned --baseline base-model --out report
     Example: rbtc report logs/base.eval logs/tuned.eval --out report
@@ -142,7 +144,8 @@ def failures(
     ] = None,
     source: Annotated[Sequence[str], options.SOURCE] = (),
     flag: Annotated[
-        str | None, Option(help="Replies whose verdict has this flag (quoted_call, …), right ones too.")
+        str | None,
+        Option(help="Only replies whose verdict has this flag (quoted_call, …), right ones included."),
     ] = None,
     limit: Annotated[int, options.LIMIT] = 50,
 ) -> "Listing":

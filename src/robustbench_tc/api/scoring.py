@@ -61,19 +61,19 @@ def score(
     repeat: Annotated[int | None, options.REPEAT] = None,
     progress: Tell = silent,
 ) -> Scored:
-    """Turn a run's answers into verdicts (scores.parquet), asking the model nothing; print the summary.
+    """Turn a run's answers into verdicts (scores.parquet) without asking the model; print the summary.
 
     Episodes of a live run are replayed in their worlds.
 
-    The journal of `rbtc proxy` becomes a run folder like any other (docs/proxy-llm.md): --out, --model and
-    --repeat are for it alone. They default to runs/MODEL-fc-door, the name in most requests, and as many
-    attempts as every row has.
+    The journal of `rbtc proxy` becomes an ordinary run folder (docs/proxy-llm.md). Only a journal takes
+    --out, --model and --repeat; they default to runs/MODEL-fc-door, the model named in most requests, and the
+    number of attempts that every row has.
 
     Example: rbtc score runs/qwen3-8b-fc
     Example: rbtc score journal.jsonl --out runs/my-agent
 
-    Raises UserError for what is neither a run nor a journal, for files that are damaged or were changed
-    since, and for another dataset than was asked; the verdicts of before then stay.
+    Raises UserError for a path that is neither a run nor a journal, for files that are damaged or were
+    changed, and for a dataset other than the run's; earlier verdicts are then kept.
 
     >>> score("runs/mine").folder.scores_path  # doctest: +SKIP
     """
@@ -89,7 +89,7 @@ def score(
         failed = [f"without an answer: {n} × {why}" for why, n in made.failures.items()]
         return Scored(made.folder, (*failed, f"{made.predictions} predictions in {made.folder.path}"))
     if (out, model, repeat) != (None, None, None):
-        raise UserError("--out, --model and --repeat are for the journal of a door; this is none")
+        raise UserError("--out, --model and --repeat are for the journal of a door, and this is not one")
     workers = options.workers_of(num_proc, engine, address)
     progress(f"reading {run}")
     return Scored(
@@ -113,7 +113,7 @@ def sql(
     ] = (),
     dataset: Annotated[str | Path | None, options.DATASET] = None,
     paper: Annotated[
-        bool, Option(help="Put the paper's counts beside the runs'. Without --run they stand alone.")
+        bool, Option(help="Add the paper's counts to the runs'; without --run, use them alone.")
     ] = False,
     parameters: Annotated[
         "Mapping[str, str]",
@@ -126,7 +126,7 @@ def sql(
     """Query runs and datasets: a mart such as table2, by_type or flips, or SQL of your own.
 
     --out writes the rows as CSV, or to a .json or .parquet file. A select over stg_release reads the run's
-    dataset, a mart one that --dataset names; both may be hf:// addresses.
+    dataset; a mart reads the one that --dataset names. Both may be hf:// addresses.
 
     Example: rbtc sql "select type_code, avg(score) from stg_predictions group by all" --run runs/qwen3-8b-fc
 

@@ -19,29 +19,27 @@ def show(
         "str | Path",
         Option(name="where", help="A release, a run, a live run, or with --play a live dataset.", typed=str),
     ],
-    row: Annotated[str, Option(name="id", help="An id, a clean_id, a task, or a unique beginning of one.")],
+    row: Annotated[str, Option(name="id", help="An id, a clean_id, a task, or a unique prefix of one.")],
     *,
-    repeat_number: Annotated[
-        int, Option(help="Which repeat of a live run's episode, from 0.", at_least=0)
-    ] = 0,
-    play: Annotated[bool, Option(help="Be the agent yourself in a row of a live dataset.")] = False,
+    repeat_number: Annotated[int, Option(help="Repeat of a live run's episode, from 0.", at_least=0)] = 0,
+    play: Annotated[bool, Option(help="Play a row of a live dataset as the agent yourself.")] = False,
     dataset: Annotated[str | None, options.DATASET] = None,
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     ask: "Callable[[str], str | None]" = lambda question: None,
     say: Tell = silent,
 ) -> "RowView | Replies | Shown | str":
-    """One row as a person reads it, from whatever folder has it.
+    """Show one row in readable form, from any folder that has it.
 
-    Of a release: the clean row, and what each perturbation changed in it. Of a run: what was asked, the
-    answers, their verdicts and why. Of a live run: turns, calls, the fault, results, and what each call
+    For a release it prints the clean row and what each perturbation changed in it; for a run, the request,
+    the answers, their verdicts and why; for a live run, turns, calls, the fault, results, and what each call
     changed in the world. ID::TYPE names one row of a sample.
 
     Example: rbtc show robustbench-tc bfcl_v3__BFCL_v3_multiple__multiple_110::CD_AB
     Example: rbtc show runs/live/agent-oracle-fc orders_1::live_silent_no_op
     Example: rbtc show robustbench-tc-live orders_1 --play
 
-    Raises UserError for a folder that is none of these, and for an id that none or several fit.
+    Raises UserError for a folder that is none of these, and for an id that matches no row or several.
     """
     folder = Path(place).expanduser()
     if play:

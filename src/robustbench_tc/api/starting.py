@@ -58,12 +58,12 @@ def quickstart(
     """Build the starter samples, run a reference agent over them, play a live episode: no model, no key.
 
     The folder then holds `robustbench-tc` (the starter samples with 22 perturbation types), `run`,
-    `robustbench-tc-live` (a small live dataset) and `live-run`; what an earlier quickstart left there is
+    `robustbench-tc-live` (a small live dataset) and `live-run`; the folders of an earlier quickstart are
     replaced.
 
     Example: rbtc quickstart
 
-    Raises UserError where one of these folders holds anything else.
+    Raises UserError if one of these folders contains anything else.
 
     >>> quickstart("rbtc-quickstart").run.unexpected  # doctest: +SKIP
     []

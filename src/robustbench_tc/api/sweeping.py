@@ -26,16 +26,16 @@ def sweep(
     progress: Tell = silent,
     say: Tell = silent,
 ) -> "Swept":
-    """Serve, probe and evaluate every model of a file, one after the other, and compare them.
+    """Serve, probe and evaluate every model in a file, one after the other, and compare them.
 
-    --out becomes a results repository with the complete runs; its folder sweep/ has what they were made of,
-    the servers' log, failures.json and the comparison, report/report.html. Killed at any point, the same
-    command goes on; what failed is tried again. With --types or --samples nothing is submitted, since a
-    results repository takes whole datasets.
+    --out becomes a results repository with the complete runs; its folder sweep/ has the runs they were made
+    from, the servers' log, failures.json and the comparison, report/report.html. If the command is killed,
+    run it again to resume; failed models are tried again. With --types or --samples nothing is submitted,
+    because a results repository accepts only whole datasets.
 
     Example: rbtc sweep models.toml robustbench-tc --out results
 
-    Raises UserError for a file of something else.
+    Raises UserError for a file that does not list models.
     """
     check(sweep, locals())
     import msgspec

@@ -17,21 +17,21 @@ def train_check(
     words: Annotated[
         Sequence[str],
         Option(
-            help="The recipe's switches (data=retry) and Hydra's overrides, as the recipe is given them.",
+            help="The recipe's switches (data=retry) and Hydra's overrides, as passed to the recipe.",
             typed=tuple[str, ...],
         ),
     ] = (),
     *,
     model_dir: Annotated[Path, Option(help="The model's folder: config and tokenizer are read.")],
-    recipe: Annotated[Literal["grpo", "sft"], Option(help="What is trained.")] = "grpo",
+    recipe: Annotated[Literal["grpo", "sft"], Option(help="The recipe to check.")] = "grpo",
     recipe_file: Annotated[
-        Path | None, Option(help="A recipe of your own (default: the one that ships).")
+        Path | None, Option(help="Your own recipe (default: the one in the package).")
     ] = None,
     progress: Tell = silent,
 ) -> "Readiness":
-    """Try everything that can go wrong before a GPU is rented: config, data, lengths, tokenizer, reward.
+    """Check config, data, lengths, tokenizer and reward before you rent a GPU.
 
-    Needs the training environment (`make env-train`), no GPU. Exits 1 if a check fails.
+    Needs the training environment (`make env-train`) but no GPU. Exits 1 if a check fails.
 
     Example: rbtc train check toolrl-dr --model-dir ./Qwen2.5-3B-Instruct data=retry trainer.nnodes=2
 

@@ -26,16 +26,16 @@ def verify(
     ] = "robustbench-tc",
     progress: Tell = silent,
 ) -> "Verified":
-    """Compare every file of a release with its manifest: a line per bad, missing or surplus file, and link.
+    """Compare every file of a release with its manifest; list bad, missing and surplus files, and links.
 
-    Exits 1 if there is one. A folder alone shows damage, no forgery: whoever changes a file can change the
-    manifest too. --key asks the maintainers' signature; org/name@v1.0.0, and --against for a folder here, ask
-    the Hub.
+    Exits 1 if there is one. A folder alone shows damage but no forgery: whoever changes a file can change the
+    manifest too. --key checks the maintainers' signature; org/name@v1.0.0, or --against for a local folder,
+    compares with the Hub.
 
     Example: rbtc verify releases/1.0.0/robustbench-tc --key maintainers.pub
     Example: rbtc verify acme/robustbench-tc@v1.0.0
 
-    Raises UserError where there is no release.
+    Raises UserError if there is no release.
 
     >>> verify("releases/1.0.0/robustbench-tc").intact  # doctest: +SKIP
     """
@@ -46,7 +46,7 @@ def verify(
     if against is None and folder.exists():
         return verifying.verify(folder, key=key)
     if against is not None and not folder.exists():
-        raise UserError(f"no folder at {release}: --against compares a folder here with one on the Hub")
+        raise UserError(f"no folder at {release}: --against compares a local folder with one on the Hub")
     repo, revision = verifying.parse_name(against or str(release))
     hub = Hub(repo, "model" if kind == "checkpoint" else "dataset", progress=progress)
     return verifying.verify(None if against is None else folder, key=key, hub=hub, revision=revision)
@@ -54,9 +54,9 @@ def verify(
 
 def diff(
     a: Annotated[str | Path, Option(help="A folder, or org/name@REVISION on the Hub.", typed=str)],
-    b: Annotated[str | Path, Option(help="The same, of another version.", typed=str)],
+    b: Annotated[str | Path, Option(help="Another version: a folder, or org/name@REVISION.", typed=str)],
 ) -> "Differing":
-    """Show added, removed and changed rows per config, which can move scores, and the step of the version.
+    """Show added, removed and changed rows per config, which of them can change scores, and the version step.
 
     Example: rbtc data diff releases/1.0.0/robustbench-tc acme/robustbench-tc@v1.0.1
 

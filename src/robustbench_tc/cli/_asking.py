@@ -30,7 +30,7 @@ def asking(verb: Verb, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     begun: list[Run] = []
 
     def kept() -> str:
-        return f"{begun[0].how_far}; the same command goes on" if begun else verb.kept
+        return f"{begun[0].how_far}; run the same command again to resume" if begun else verb.kept
 
     with _console.keeping(kept), (_bar if sys.stderr.isatty() else _lines)() as moved:
         yield {"started": begun.append, "progress": moved, "say": _console.note}

@@ -149,7 +149,7 @@ def status(what: str, kept: Kept = "") -> Iterator[Callable[[str], None]]:
 
     `kept`: what to say after Ctrl-C, as for `keeping`.
     """
-    again = f"stopped while {what}; what is on disk is whole, run the same command again"
+    again = f"stopped while {what}; files on disk are complete; run the same command again"
     last = time.monotonic()
     with keeping(kept or again), err.status(styled(one_line(what))) as spinner:
 

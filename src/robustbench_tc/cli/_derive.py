@@ -183,7 +183,7 @@ def _of_file(file: Path, known: Mapping[str, Declared], made: Given) -> dict[str
                 raise WrongWords(f"{where}{word}: expected a table of names with values")
             inside = value
         elif option.name in values:
-            raise WrongWords(f"{where}{word} stands there twice: give it once")
+            raise WrongWords(f"{where}{word} occurs twice: give it once")
         elif option.option.typed_only:
             raise WrongWords(f"{where}{word} can only be given on the command line")
         else:
@@ -193,7 +193,7 @@ def _of_file(file: Path, known: Mapping[str, Declared], made: Given) -> dict[str
     if rest and made.verb.rest:
         near = [(word, get_close_matches(word, known, n=1, cutoff=0.8)) for word in rest]
         shown = (f"{word} (did you mean {hint[0]}?)" if hint else word for word, hint in near)
-        made.notes.append(f"{file}: goes into every request as it is: {', '.join(shown)}")
+        made.notes.append(f"{file}: is sent unchanged in every request: {', '.join(shown)}")
     if rest or inside:
         values[str(made.verb.rest)] = rest | inside
     return values

@@ -87,7 +87,7 @@ def launch(words: list[str]) -> int:
         return 0
     if theirs := tuple(words[at + 1 :]):  # another program's
         if given.verb.behind_dashes is None:
-            raise WrongWords(f"rbtc {given.verb.name} takes no words behind --")
+            raise WrongWords(f"rbtc {given.verb.name} takes no arguments after --")
         given.values[given.verb.behind_dashes] = theirs
     return run(given)
 

@@ -37,7 +37,7 @@ START = (
         function=quickstart,
         panel="Start",
         doing="building",
-        kept="what is in {out} is whole; run it again",
+        kept="{out} contains only complete files; run it again",
         as_json=False,
     ),
     Verb(name="init", function=init, panel="Start"),
@@ -68,7 +68,7 @@ BUILD = (
         name="cases review",
         function=review_cases,
         panel="Build",
-        kept="what was decided is kept beside {cases}; run the same command again",
+        kept="decisions are saved beside {cases}; run the same command again",
     ),
     Verb(name="list types", function=list_types, panel="Build"),
     Verb(name="list faults", function=list_faults, panel="Build"),
@@ -83,7 +83,7 @@ BUILD = (
         function=fetch,
         panel="Build",
         doing="fetching",
-        kept="what was downloaded is kept, begun files too; the same command goes on",
+        kept="downloads are kept, partial files too; run the same command again to resume",
     ),
     Verb(name="data diff", function=diff, panel="Build"),
     Verb(name="data amend", function=amend, panel="Build", doing="amending"),
@@ -97,7 +97,8 @@ EVALUATE = (
         function=sweep,
         panel="Evaluate",
         doing="sweeping",
-        kept="the server is stopped, and answers so far are kept in {out}; the same command goes on",
+        kept="the server is stopped, and answers so far are kept in {out}; run the same command again "
+        "to resume",
     ),
     Verb(name="export", function=export, panel="Evaluate", as_json=False),
     Verb(
@@ -114,7 +115,7 @@ EVALUATE = (
         function=score,
         panel="Evaluate",
         doing="scoring",
-        kept="what it was given was not touched, nor earlier scores; score again",
+        kept="the answers and earlier scores were not changed; score again",
     ),
     Verb(
         name="drill",
@@ -122,7 +123,8 @@ EVALUATE = (
         panel="Evaluate",
         doing="drilling",
         behind_dashes="mcp_command",
-        kept="the server is ended, what it wrote stays written; a drill begins again from its first trial",
+        kept="the server has ended, and what it wrote is not undone; a drill starts again from its "
+        "first trial",
     ),
     Verb(
         name="proxy",
@@ -138,7 +140,7 @@ EVALUATE = (
         panel="Evaluate",
         doing="running the program",
         as_json=False,
-        kept="{journal} is whole, run the same command again",
+        kept="{journal} is complete up to here; run the same command again",
     ),
     Verb(name="proxy explain", function=explain_plan, panel="Evaluate"),
 )
@@ -157,7 +159,7 @@ ANSWERS = (
     Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="gate", function=gate, panel="Answers"),
     Verb(name="sql", function=sql, panel="Answers"),
-    Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was kept"),
+    Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was saved"),
 )
 """summary, report, compare, failures, show, sql, gate."""
 
@@ -175,7 +177,8 @@ RELEASE = (
         function=publish,
         panel="Release",
         doing="publishing",
-        kept="the tag comes last, so no half version is there; the same command completes the upload",
+        kept="the tag comes last, so no partial version exists; run the same command again to complete "
+        "the upload",
     ),
     Verb(name="verify", function=verify, panel="Release", doing="verifying"),
 )

@@ -126,14 +126,14 @@ def check_dir(
     sha256 = _named(path, place, kind)
     if others := strangers(path, sha256):
         raise UserError(
-            f"{place} holds what rbtc did not write there: {_some(others)}. Nothing was changed: "
+            f"{place} contains files that rbtc did not write: {_some(others)}. Nothing was changed: "
             "move it away, or choose another name"
         )
     changed = [name for name, said in sha256.items() if not is_as_written(path / name, said)]
     if changed and not discard_changes:
         raise UserError(
-            f"{place} was changed since rbtc wrote it: {_some(changed)}. It is left as it is; "
-            "--discard-changes replaces it all the same"
+            f"{place} was changed since rbtc wrote it: {_some(changed)}. Nothing was changed; "
+            "--discard-changes replaces it anyway"
         )
 
 

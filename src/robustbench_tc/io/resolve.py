@@ -100,7 +100,7 @@ def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterabl
         raise UserError(f"{name} on the Hub is gated: ask for access there, then `hf auth login`") from None
     except errors.RepositoryNotFoundError:
         raise UserError(
-            f"no dataset {name}: no such folder here, and none on the Hub that this machine may read"
+            f"no dataset {name}: no such local folder, and no dataset on the Hub that this machine may read"
         ) from None
     except Exception as error:  # the client's own errors, its HTTP library's, the system's
         raise UserError(

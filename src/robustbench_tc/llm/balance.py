@@ -90,7 +90,7 @@ def on_actors(
     """
     there, wanted = ray.cluster_resources().get("GPU", 0), gpus * len(openings)
     if wanted > there:  # Ray would wait for more
-        raise UserError(f"the Ray cluster has {there:g} GPUs, {wanted:g} are asked for: see --gpus")
+        raise UserError(f"the Ray cluster has {there:g} GPUs, but {wanted:g} are requested: see --gpus")
     made = ray.remote(
         num_cpus=0,  # asking is waiting
         num_gpus=gpus,

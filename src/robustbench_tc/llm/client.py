@@ -301,8 +301,8 @@ class Client:
             )
         if error.status is not None and 300 <= error.status < 400:
             return UserError(
-                f"{self._where} answers with {error.message}, which is not followed: "
-                "give the address that answers"
+                f"{self._where} answers with {error.message}, which is not followed: give the address "
+                "that it redirects to"
             )
         if error.code == "auth":
             return UserError(

@@ -179,7 +179,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 def refuse_foreign(path: Path) -> None:
     """UserError for a file, a folder or a link that is there and is not a store: said before any work."""
     if os.path.lexists(path) and not (path.is_file() and _begins(path)):
-        raise UserError(f"{path} is not a store of rbtc: name another file")
+        raise UserError(f"{path} is not a store that rbtc wrote: name another file")
 
 
 def _begins(path: Path) -> bool:

@@ -176,4 +176,4 @@ def _openai_client(endpoint: Endpoint) -> Any:
             ),
         )
     except http.InvalidURL:
-        raise UserError(f"base URL {address.url!r}: nothing can be asked there") from None
+        raise UserError(f"base URL {address.url!r}: no request can be sent there") from None

@@ -138,7 +138,7 @@ def lint_files(
         if file.suffix in YAML and not any(one.problem for one in found):
             found = _marked(found, read_cases(file).tools)
     if not found and not worlds:
-        raise UserError("no tools: name a tools file, or an MCP server behind --")
+        raise UserError("no tools: name a tools file, or an MCP server after --")
     mistakes = [one for file in worlds for one in check(load_file(file))]
     findings = (
         *(Finding(level="error", code="world", tools=(), message=one) for one in mistakes),

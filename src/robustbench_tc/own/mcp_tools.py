@@ -78,7 +78,7 @@ def keep_tools(path: Path, data: bytes, title: str) -> None:
             beside.write_bytes(data)
     elif path.read_bytes() != data:
         raise UserError(
-            f"{path}: {title} lists other tools today: move the file away to take them, or leave the server "
+            f"{path}: {title} lists different tools now: move the file away to use them, or leave the server "
             "out and name the file in tools:"
         )
 
@@ -90,7 +90,7 @@ def list_tools(server: Server) -> Listed:
     except ModuleNotFoundError:
         raise need_extra("mcp", "mcp") from None
     if bool(server.command) == bool(server.url):
-        raise UserError("name one MCP server: its command behind -- (-- python server.py), or --mcp-url")
+        raise UserError("name one MCP server: its command after -- (-- python server.py), or --mcp-url")
     missing = [name for name in server.env if name not in os.environ]
     if missing:
         raise UserError(f"--mcp-env {missing[0]}: no such environment variable")
@@ -100,7 +100,7 @@ def list_tools(server: Server) -> Listed:
     except TimeoutError:
         raise UserError(
             f"{server.title}: the MCP server did not answer within {server.timeout_s:g} s"
-            f"{_beside(pipe)}; give it longer with --mcp-timeout"
+            f"{_beside(pipe)}; raise --mcp-timeout"
         ) from None
     except Exception as error:  # an ExceptionGroup too: the SDK has tasks of its own
         raise UserError(f"{server.title}: the MCP server {_why(error, pipe)}{_beside(pipe)}") from None
@@ -137,11 +137,11 @@ async def _pages(client: "Client", tap: "Tap") -> tuple[Json, ...]:
             await client.session.send_request(ListToolsRequest(params=params), ListToolsResult)
         listed, cursor = tap.last.get("tools"), tap.last.get("nextCursor")
         if not isinstance(listed, list) or not isinstance(cursor, str | None):
-            raise UserError(f"does not list its tools as MCP wants: page {number} has no list 'tools'")
+            raise UserError(f"does not list its tools as MCP requires: page {number} has no list 'tools'")
         found += listed
         size += len(json.dumps(listed))
         if size > BYTES:
-            raise UserError(f"lists more than {BYTES:,} bytes of tools; so many are not read")
+            raise UserError(f"lists more than {BYTES:,} bytes of tools, which is too many to read")
         if not cursor:
             return tuple(found)
         if cursor in seen:

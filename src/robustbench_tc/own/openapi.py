@@ -45,7 +45,7 @@ def tools_of(document: dict[str, Any], where: str) -> list[Json]:
     no object, or one of several, is the parameter `body`.
     """
     if not str(document.get("openapi")).startswith("3."):
-        raise UserError(f"{where}: an OpenAPI document, but not of version 3; convert it to that")
+        raise UserError(f"{where}: an OpenAPI document, but not version 3; convert it")
     found: list[Json] = []
     size = 0
     paths = document.get("paths")
@@ -149,5 +149,7 @@ def _resolved(document: dict[str, Any], entry: Json, where: str) -> dict[str, An
             return entry if isinstance(entry, dict) else {}
         entry = pointed_at(reference, document, {})
         if entry is None:
-            raise UserError(f"{where}: {str(reference)[:100]!r} is not in this file; put all of it into one")
+            raise UserError(
+                f"{where}: {str(reference)[:100]!r} is not in this file; put everything into one file"
+            )
     raise UserError(f"{where}: a reference leads to itself")

@@ -116,7 +116,7 @@ class Reviewing:
         )
         path = place(self.path)
         if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise UserError(f"{path}: not a file: decisions are kept in one")
+            raise UserError(f"{path}: not a file, which is needed for the decisions")
         with path.open("ab") as file:
             file.write(msgspec.json.encode(review) + b"\n")
             os.fsync(file.fileno())

@@ -147,7 +147,7 @@ def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
     answered, timed = _answers(conversations), [one.runs for one in conversations if one.runs]
     if not answered and not timed:
         said = f"; {refused} lines cannot be read" if refused else ""
-        raise UserError(f"{', '.join(map(str, paths))}: no tool call is answered in it{said}")
+        raise UserError(f"{', '.join(map(str, paths))}: it contains no answered tool call{said}")
     hide = Redactor()
     for message in messages:
         if message.role == "tool":

@@ -345,7 +345,7 @@ def read_exchanges(path: Path, say: Tell = silent) -> list[Exchange]:
     Raises UserError naming the line that is none.
     """
     if not path.is_file():
-        raise UserError(f"{path}: no journal of a door is there (`rbtc proxy --journal` writes one)")
+        raise UserError(f"{path}: there is no journal of a door (`rbtc proxy --journal` writes one)")
     found: list[Exchange] = []
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -355,7 +355,7 @@ def read_exchanges(path: Path, say: Tell = silent) -> list[Exchange]:
             except (ValueError, RecursionError) as error:
                 if line.endswith(b"\n") or number == 1:
                     raise UserError(f"{path}:{number}: not a line of a door's journal: {error}") from None
-                say(f"{path}: its last line is cut, the door was killed: read without it")
+                say(f"{path}: its last line is cut off, because the door was killed; that line is ignored")
     if not found:
         raise UserError(f"{path}: this journal holds no exchange yet: run your agent through the door first")
     return found

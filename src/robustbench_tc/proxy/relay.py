@@ -185,7 +185,7 @@ class Relay(Endpoint):
         if 300 <= found.status < 400 and found.status != 304:
             found.close()
             raise UpstreamError(
-                f"{self.url} answers with a redirect: give the door the address that it means"
+                f"{self.url} answers with a redirect: give the door the address that it redirects to"
             )
         return found
 
@@ -208,10 +208,10 @@ class Relay(Endpoint):
 
     def _failed(self, error: BaseException) -> UpstreamError:
         if isinstance(error, TimeoutError):
-            return UpstreamError(f"{self.url} said nothing for {self._silence_s:g} s", 504)
+            return UpstreamError(f"{self.url} sent nothing for {self._silence_s:g} s", 504)
         if isinstance(error, aiohttp.ClientConnectorError):
             return UpstreamError(f"{self.url} cannot be reached: is the server running?")
-        return UpstreamError(f"{self.url} gave no whole reply ({type(error).__name__})")
+        return UpstreamError(f"{self.url} gave no complete reply ({type(error).__name__})")
 
     async def passed_on(
         self, request: web.Request, path: str, body: bytes, kept: bytearray | None = None
@@ -323,7 +323,7 @@ def serving(
     """
     host = f"[{listen}]" if ":" in listen else listen
     if not token and not _LOOPBACK.fullmatch(host):
-        raise UserError(f"--listen {listen}: others can come in there: say with --token what they must know")
+        raise UserError(f"--listen {listen}: other machines can connect there: set a secret with --token")
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="door", daemon=True)
     thread.start()
@@ -342,7 +342,7 @@ def serving(
             done(web.TCPSite(runner, listen, port).start())
         except (OSError, OverflowError) as error:
             raise UserError(
-                f"--port {port}: the door cannot listen on {listen} there ("
+                f"--port {port}: the door cannot listen on {listen} ("
                 f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
             ) from None
         yield f"http://{host}:{runner.addresses[0][1]}/{endpoints[0].place}"

@@ -227,14 +227,14 @@ def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:
     UserError for another one."""
     benches = [one.bench for one in opened if one.bench is not None]
     if name is None and not benches:
-        raise UserError(f"{path} does not say what its dataset is: name it with --dataset")
+        raise UserError(f"{path} does not name its dataset: give it with --dataset")
     if name is None:
         beside = path.resolve().parent / benches[-1]
         name = str(beside) if beside.is_dir() else benches[-1]
     try:
         data = inputs.load_samples(name)
     except UserError as error:
-        raise UserError(f"{error}; {path} was made with it, name its place with --dataset") from None
+        raise UserError(f"{error}; {path} was made with it, give its location with --dataset") from None
     there = {one.fingerprint for one in opened if one.fingerprint is not None}
     if there - {data.fingerprint()}:
         raise UserError(

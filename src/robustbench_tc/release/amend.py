@@ -87,7 +87,7 @@ def amend(
         answers = errata_files.read_answers(answers)
     before = manifest.read_manifest(folder)
     if before.kind != "robustbench-tc":
-        raise UserError(f"{folder} is a release of {before.kind}: only the benchmark has errata of its own")
+        raise UserError(f"{folder} is a release of {before.kind}: only the benchmark has its own errata")
     if found := manifest.problems(folder):
         raise UserError(f"{folder} is not as it was released: {found[0]}; `rbtc verify {folder}` lists all")
     own = rebuild.own_pool(folder)
@@ -96,7 +96,7 @@ def amend(
         raise unknown("clean id", clean_id, samples)
     now = samples[clean_id]
     if dumps(now.golden_answers) == dumps(answers):
-        raise UserError(f"{clean_id}: these are its golden answers already")
+        raise UserError(f"{clean_id}: it already has these golden answers")
     erratum = Erratum(
         clean_id=clean_id,
         before=now.golden_answers,

@@ -153,7 +153,7 @@ def release(
     kind = kind_of(build)
     folders.check_dir(out, kind="", force=False, exists=NEVER_OVERWRITTEN)
     if out.absolute().is_relative_to(build.absolute()):
-        raise UserError(f"{out} lies inside the build: choose another --out")
+        raise UserError(f"{out} is inside the build: choose another --out")
     described = build / (CHECKPOINT if kind == "checkpoint" else marker.BUILD)
     about = read_build_file(described, About)
     reason, starters = unpublishable(kind, about.profile, own_data), about.profile == "bundled"
@@ -225,7 +225,9 @@ def _audited(build: Path, folder: Path, data: Mapping[str, FileEntry], options: 
         named = f" ({', '.join(failed[:5])}{', …' if len(failed) > 5 else ''})"
         raise UserError(f"the gate of {build} is red{named}: `rbtc audit {build}` shows what has to be fixed")
     if report.build != manifest.digest(dict(data)):
-        raise UserError(f"the audit of {build} was about other data: something changes the folder, try again")
+        raise UserError(
+            f"the audit of {build} was about other data: the folder was changed meanwhile, try again"
+        )
     report = msgspec.structs.replace(report, name=build.resolve().name)
     (folder / audit_files.JUDGMENTS).unlink(missing_ok=True)  # the copy's: the audit writes them again
     gate.write(report, folder, files)

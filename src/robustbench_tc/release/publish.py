@@ -76,9 +76,7 @@ def publish(
     repo_type = "model" if release.kind == "checkpoint" else "dataset"
     hub = Hub(repo, repo_type, token=token, timeout_s=timeout_s, progress=progress)
     if release.repo not in (None, repo):
-        raise UserError(
-            f"{folder} says that it is published as {release.repo}: release it with --repo {repo}"
-        )
+        raise UserError(f"{folder} was released for {release.repo}: release it with --repo {repo}")
     hub.check_token()
     head, tags = hub.refs()
     if release.tag in tags:
@@ -143,7 +141,7 @@ def read_back(hub: Hub, folder: Path, files: Collection[str], commit: str) -> No
     there = hub.snapshot(commit, again=True)
     for path in files:
         if manifest.unlike(there / path, manifest.entry(folder / path)):
-            raise UserError(f"{hub.repo}: {path} reads back with other bytes; {AGAIN}")
+            raise UserError(f"{hub.repo}: {path} has other bytes when read back; {AGAIN}")
     configs = configs_of(folder) if hub.repo_type == "dataset" else {}
     for config, codes in combined(configs).items():
         configs[config] = [path for code in codes for path in configs[code]]
@@ -158,4 +156,4 @@ def read_back(hub: Hub, folder: Path, files: Collection[str], commit: str) -> No
             if theirs.keys() != held.keys() or any(
                 theirs[split].cast(rows.schema) != rows for split, rows in held.items()
             ):
-                raise UserError(f"{hub.repo}: {config} reads back with other rows; {AGAIN}")
+                raise UserError(f"{hub.repo}: {config} has other rows when read back; {AGAIN}")

@@ -34,6 +34,6 @@ def check_step(version: str, previous: Manifest, step: Step) -> None:
         raise UserError(f"--version {version} does not follow {before}: give {enough}")
     if given.finalize_version() < semver.Version.parse(enough):
         raise UserError(
-            f"--version {version} says too little: the data changed by a {step} step since {before}, "
-            f"so give {enough} or more (`rbtc data diff` shows the changes)"
+            f"--version {version} is too low: the data changed by a {step} step since {before}, so give "
+            f"{enough} or more (`rbtc data diff` shows the changes)"
         )

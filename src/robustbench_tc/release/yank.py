@@ -107,10 +107,10 @@ def _changed(
     here = [one for one in known if one.version == version]
     if reason is None:
         if not here:
-            raise UserError(f"version {version} is not yanked: there is nothing to take back")
+            raise UserError(f"version {version} is not yanked: there is nothing to undo")
         return tuple(one for one in known if one not in here)
     if here:
-        raise UserError(f"{here[0].line}: it is yanked already; `rbtc data amend --undo` takes that back")
+        raise UserError(f"{here[0].line}: it is already yanked; `rbtc data amend --undo` undoes that")
     reason = " ".join(reason.split())
     if not reason or len(reason) > LENGTH:
         raise UserError(f"--reason has {len(reason)} characters: say why in one sentence")

@@ -82,7 +82,7 @@ class LocalHandle:
         try:
             return Snapshot(json.loads(json.dumps(self._world.state())), tuple(self._world.generated()))
         except (Exception, SystemExit) as error:
-            raise _broken(self._module, "does not say its state", error) from None
+            raise _broken(self._module, "does not report its state", error) from None
 
     async def copy(self) -> "LocalHandle":
         made = LocalHandle(self._module, self._start)

@@ -147,7 +147,7 @@ class ForkedHandle:
     async def snapshot(self) -> Snapshot:
         found = await (await self._living()).ask("[]")
         if "problem" in found:
-            raise UserError(f"world {self._server.name} does not say its state: its process ends")
+            raise UserError(f"world {self._server.name} does not report its state, so its process is ended")
         return Snapshot(found["state"], tuple(found["generated"]))
 
     async def copy(self) -> "ForkedHandle":
@@ -170,7 +170,7 @@ class ForkedHandle:
             if (await child.ask(request)).get("text") != text:
                 child.end()
                 raise UserError(
-                    f"world {self._server.name} cannot be brought back: call {number}, {request[:80]}, has "
+                    f"world {self._server.name} cannot be restored: call {number}, {request[:80]}, has "
                     "another result when it is repeated; a world may depend on its start and its calls only"
                 )
         return child

@@ -62,7 +62,7 @@ def test_the_book_and_the_card_say_what_it_is(bench: Path) -> None:
     assert [one.name for one in found.files] == ["cases.yaml", "orders.json", "crm.json"]
     assert found.results["own__chain"] == {"get_order": ({"customer": "C-2"},)}
     card = (bench / "README.md").read_text()
-    assert "not the\npublished benchmark" in card and "No world stands behind them" in card
+    assert "not the\npublished benchmark" in card and "They are not played in a world" in card
     assert "license: other" in card and "apache" not in card.casefold()
     beside = [*bench.glob("*.json*"), bench / "README.md"]
     assert str(bench.parent) not in "".join(path.read_text("utf-8") for path in beside)

@@ -242,10 +242,10 @@ def test_every_way_of_packing(method: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "no zip file"),
-        (b"PK\x03\x04 no more", "no zip file"),
+        (b"", "not a zip file"),
+        (b"PK\x03\x04 no more", "not a zip file"),
         (made_logs.zip_of([("samples/1.json", ONE)]), "it has no header.json"),
-        (made_logs.zip_of([HEAD, ("samples/1.json", ONE)])[:-30], "no zip file"),
+        (made_logs.zip_of([HEAD, ("samples/1.json", ONE)])[:-30], "not a zip file"),
         (made_logs.zip_of([HEAD, ("samples/1.json", ONE)], wrong=1), "is not as it was written"),
         (made_logs.zip_of([HEAD], flags=1), "is encrypted"),
         (made_logs.zip_of([HEAD], 97), "packed by method 97, which is not read"),
@@ -346,5 +346,5 @@ def test_a_score_that_somebody_changed_counts_as_changed(
 def test_a_file_that_is_no_log(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello")
-    assert "neither a run folder nor a log" in refused(path, rbtc)
+    assert "neither a run folder nor a supported log" in refused(path, rbtc)
     assert "No such file" in refused(tmp_path / "gone.eval", rbtc)

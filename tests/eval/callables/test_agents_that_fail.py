@@ -213,7 +213,7 @@ SPECS = [
     ("gone.py:answer", "--callable gone.py:answer: gone.py cannot be imported: FileNotFoundError: there is "),
     ("fine.py:other", "--callable fine.py:other: fine.py has no other; name it as module:function"),
     ("fine.py:number", "--callable fine.py:number: it is int, not a function"),
-    ("fine.py:nothing", "--callable fine.py:nothing: it is called with one task: def answer(task): …"),
+    ("fine.py:nothing", "--callable fine.py:nothing: it must take one task: def answer(task): …"),
 ]
 
 
@@ -233,8 +233,11 @@ def test_a_wrong_callable_is_refused_in_one_line(
     ("options", "line"),
     [
         ({"command": "cat"}, "--callable and --command: give one of them"),
-        ({"agent": "oracle"}, "--callable is who is asked: leave --agent out"),
-        ({"base_url": "http://localhost:1/v1"}, "--callable is who is asked: leave --base-url out"),
+        ({"agent": "oracle"}, "--callable already names what to evaluate: leave --agent out"),
+        (
+            {"base_url": "http://localhost:1/v1"},
+            "--callable already names what to evaluate: leave --base-url out",
+        ),
         ({"mode": "text"}, "mode 'text': prompt or fc"),
         ({"temperature": 0.5}, "--callable: the agent itself decides about temperature: leave it out"),
     ],

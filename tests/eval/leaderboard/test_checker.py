@@ -310,4 +310,4 @@ def test_a_tier_is_added_and_the_rest_of_the_file_stays(text: str) -> None:
 
 def test_a_file_that_cannot_be_added_to_is_left_alone() -> None:
     text = b"dataset: a/b\ntiers: {x/y/z: {tier: reproduced, by: m, day: d, reason: r}}\n"
-    refuses("put under `tiers`", verify.with_tier, text, parse_status(text, ""), "o/m/i", ONE)
+    refuses("add under `tiers`", verify.with_tier, text, parse_status(text, ""), "o/m/i", ONE)

@@ -86,7 +86,7 @@ def test_predictions_in_one_file_are_a_run(
         ("submit {broken} --to {results}", "run.json"),
         ("submit {run} --to {results} --weights ajar", 'Invalid value "ajar" for --weights'),
         ("submit {run} --to {results} --price 3", "write IN,OUT"),
-        ("submit {run} --to {results} --org ../..", "is not taken: "),
+        ("submit {run} --to {results} --org ../..", "is not accepted: "),
         ("submit {run} --to {results} --dataset {new}", "no dataset at"),
         ("submit {broken}/run.json --to {results} --model a/b", "not a row of the paper's layout"),
         ("check {new}", "has no status.yaml"),

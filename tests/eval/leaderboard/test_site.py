@@ -177,7 +177,7 @@ def test_the_pages_say_what_the_boards_and_entries_hold(made: Path, entries: lis
             assert f"{row.head.value:.3f}" in text
             assert f"[{row.head.low:.3f}, {row.head.high:.3f}]" in text.replace("−", "-")
             assert row.tier in text
-            assert ("So it has no rank" in text) == any(flag.code == "near-gold" for flag in row.flags)
+            assert ("It therefore has no rank" in text) == any(flag.code == "near-gold" for flag in row.flags)
             assert ("Superseded by" in text) == (row.superseded_by is not None)
             assert (
                 f"https://huggingface.co/datasets/lab/results/tree/main/runs/{row.run}"

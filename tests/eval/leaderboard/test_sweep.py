@@ -77,7 +77,7 @@ def test_two_runs_and_two_failures_whatever_is_killed(few: Path, tmp_path: Path,
     assert done.code == 1 and "2 complete runs, 2 failures" in done.out, done
     assert list(whole["complete"]) == ["steady-fc", "unparsed-prompt"]
     assert whole["failed"] == [("mortal", "fc", "eval"), ("unparsed", "fc", "probe")]
-    assert "mortal fc: eval: " in done.out and "has stopped answering" in done.out
+    assert "mortal fc: eval: " in done.out and "stopped answering" in done.out
     assert "unparsed fc: probe: " in done.out and "native call: no" in done.out
     files = ["predictions.parquet", "run.json", "submission.yaml"]
     assert whole["public"] == [("local/steady", files), ("local/unparsed", files)]
@@ -110,7 +110,7 @@ def test_two_runs_and_two_failures_whatever_is_killed(few: Path, tmp_path: Path,
             command.kill()
     with running(tmp_path / "said", *words) as command:
         command.until(lambda: len(alive()) >= 3)  # the guard, the server, its child
-        assert f"kept in {killed}; the same command goes on" in command.interrupt()
+        assert f"kept in {killed}; run the same command again to resume" in command.interrupt()
     assert alive() == []
     with running(tmp_path / "said", *words) as command:
         assert command.process.wait(LIMIT_S) == 1, (tmp_path / "said").read_text()

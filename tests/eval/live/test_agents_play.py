@@ -211,7 +211,7 @@ def test_ctrl_c_ends_it_in_a_line(dataset: Path, rbtc: Any, monkeypatch: pytest.
 
     monkeypatch.setattr("sys.stdin", Interrupted())
     done = rbtc("show", dataset, "purse_1", "--play", "--worlds", WORLD)
-    assert done.code == 130 and "nothing was kept" in done.err and "Traceback" not in done.err
+    assert done.code == 130 and "nothing was saved" in done.err and "Traceback" not in done.err
 
 
 def test_show_and_summary_speak_json(dataset: Path, rbtc: Any, tmp_path: Path) -> None:

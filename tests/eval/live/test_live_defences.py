@@ -236,7 +236,7 @@ def test_a_chain_asks_and_shows_as_its_parts_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "mode", "why"),
     [
-        ("offers", "fc", "no live row has offers to choose among: leave it out"),
+        ("offers", "fc", "live rows have no offers to choose among: leave it out"),
         ("strict", "prompt", "it works in fc mode, not in prompt"),
         ("retri", "fc", "unknown defence 'retri'"),
         ("vote:9,schema,vote:2", "fc", "vote is named twice"),

@@ -155,7 +155,7 @@ def test_a_run_in_which_no_fault_was_met_is_a_live_run_all_the_same(
     assert found.overview.packs[0].rows[0][:2] == ("clean", "4 / 4")
     assert "observation" not in text and "realistic_typos" not in text
     api.report([run], tmp_path / "out", browser=False)
-    assert "What each fault costs" in (tmp_path / "out" / "report.html").read_text()
+    assert "Cost of each fault" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_its_drop_is_the_delta_of_its_table(tmp_path: Path) -> None:

@@ -67,7 +67,12 @@ def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Pat
     assert (out / "journal.jsonl").read_bytes() == before["journal.jsonl"]
     for other in ({"agent": "liar"}, {"mode": "prompt"}, {"seed": 7}):
         refuses(
-            "run of other settings", evaluate, dataset, **{"agent": "oracle"} | other, worlds=[WORLD], out=out
+            "run with other settings",
+            evaluate,
+            dataset,
+            **{"agent": "oracle"} | other,
+            worlds=[WORLD],
+            out=out,
         )
     assert evaluate(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True).answered == 16
 

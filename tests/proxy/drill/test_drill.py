@@ -81,7 +81,7 @@ def drilled(rbtc: Rbtc, tmp_path: Path) -> Drilled:
             done = rbtc("drill", "--json", *more, *words)
             assert time.monotonic() - began < 30
         assert "Traceback" not in done.err and done.out, done.err
-        assert done.err.startswith("writes will really be carried out: "), "before anything else is said"
+        assert done.err.startswith("writes will really be executed: "), "before anything else is said"
         found: dict[str, Any] = json.loads(done.out)
         assert done.code == found["exit_code"]
         listed = {one["tool"] for one in found["writes"]} | set(found["reads"]) | set(found["not_tried"])
@@ -229,7 +229,7 @@ def test_what_may_be_someone_elses_needs_permission(
     said = rbtc("drill", *words).refusal
     assert (
         why in said
-        and said.endswith("say --yes to do it\n")
+        and said.endswith("allow it with --yes\n")
         and "abcdef" not in said
         and "secret" not in said
     )

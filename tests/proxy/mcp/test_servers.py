@@ -301,7 +301,11 @@ def test_others_come_in_with_a_token_alone(tmp_path: Path) -> None:
         ({"a": {"command": 3}}, (), "servers.json: no file with `mcpServers`: Expected `str | null`"),
         ([], (), "servers.json: no file with `mcpServers`"),
         ({}, (), "servers.json: no file with `mcpServers`: it names none"),
-        (ONE, ("--listen", "0.0.0.0"), "--listen 0.0.0.0: others can come in there: say with --token"),
+        (
+            ONE,
+            ("--listen", "0.0.0.0"),
+            "--listen 0.0.0.0: other machines can connect there: set a secret with --token",
+        ),
         (ONE, ("--session", "x"), "--session: the session 'x' is not written"),
     ],
 )

@@ -85,7 +85,7 @@ def make(
     """
     stems = Counter(path.stem for path in logs)
     if (twice := next((stem for stem, n in stems.items() if n > 1), None)) is not None:
-        raise UserError(f"two logs are called {twice}: ids are made of the name; rename one")
+        raise UserError(f"two logs are called {twice}: ids are made from the name; rename one")
     given = [tool for path in tools for tool in read_tools(path)]
     public = [json.dumps([one.tool.name, one.tool.description, one.tool.parameters]) for one in given]
     hide = Redactor(read_patterns(redact) if redact else (), keep=public)
@@ -108,7 +108,7 @@ def make(
     cases = _cases(log, proposals, hide)
     if not cases:
         said = "; ".join(f"{why}: {n:,}" for why, n in (proposals.left + Counter(log.left)).items())
-        raise UserError(f"{logs[0]}: no case can be made of it" + (f" ({said})" if said else ""))
+        raise UserError(f"{logs[0]}: no case can be made from it" + (f" ({said})" if said else ""))
     files |= case_files(names, cases, BYTES, NOTE)
     made = Imported(
         files=tuple(files),
@@ -169,7 +169,7 @@ def _brought(log: Log, hide: Redactor) -> bytes:
                 }
                 found[one.name] = {"type": "function", "function": hide.apply(body)}
     if not found:
-        raise UserError("the logs do not say which tools there were: name a file of them with --tools")
+        raise UserError("the logs do not list the tools: name a tools file with --tools")
     data = json.dumps(list(found.values()), ensure_ascii=False, indent=1).encode() + b"\n"
     if len(data) > BYTES:
         raise UserError(

@@ -27,10 +27,10 @@ MARK = "rbtc drill"
 """Stands at the beginning of every file that a drill writes."""
 
 RULES = {
-    "doubles": "A write that is repeated takes effect twice, and the server does not say so.",
-    "hint": "A tool that says it only reads changes something.",
+    "doubles": "A repeated write takes effect twice, and the server does not say so.",
+    "hint": "A tool that claims to be read-only changes something.",
     "error-after-effect": "A write answers with an error after it was carried out.",
-    "stale-read": "A read that was called before a write goes on to show the old state.",
+    "stale-read": "A read that was called before a write still shows the old state afterwards.",
 }
 """What a finding is, by its code."""
 

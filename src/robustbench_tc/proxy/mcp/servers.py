@@ -119,7 +119,7 @@ def refuse_foreign(out: Path) -> None:
     except (OSError, ValueError):
         ours = {}
     if out.is_symlink() or ours.get("writtenBy") != _WRITER["writtenBy"]:
-        raise UserError(f"{out} is there and is not of `rbtc proxy`: name another file with --write")
+        raise UserError(f"{out} exists and was not written by `rbtc proxy`: name another file with --write")
 
 
 def write_wrapped(path: Path, out: Path, base: str, token: str | None) -> None:

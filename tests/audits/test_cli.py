@@ -81,7 +81,7 @@ def test_no_key_is_in_any_report_or_message(
 def test_a_release_is_not_written_to(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     (folder / "manifest.json").write_text("{}")
-    assert "never written to" in rbtc("audit", folder).refusal
+    assert "never changed" in rbtc("audit", folder).refusal
     assert not (folder / "audit_report.json").exists()
 
 

@@ -308,4 +308,4 @@ def test_the_summary_of_a_run_under_way_is_that_of_its_answers_so_far(rbtc: Rbtc
         "under way", "stopped"
     )
     journal.write_bytes(b"")
-    assert "no row has its answer yet" in rbtc("summary", "run").refusal
+    assert "no row is answered yet" in rbtc("summary", "run").refusal

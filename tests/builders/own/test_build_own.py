@@ -81,7 +81,7 @@ def test_same_cases_same_bytes_on_any_number_of_processes_and_in_any_folder(
         (("--profile", "paper"), "--profile is for the published benchmark"),
         (("--sources", "."), "--sources is for the published benchmark"),
         (("--errata", "x.jsonl"), "--errata"),
-        (("--generator", "query_paraphrase=rule"), "rules write realistic_typos alone"),
+        (("--generator", "query_paraphrase=rule"), "rules write only realistic_typos"),
         (("--types", "nothing_such"), "nothing_such"),
     ],
 )

@@ -60,7 +60,7 @@ FAILS: list[tuple[Callable[[Task], Any], str]] = [
     (raises_async, "agent: it raised RuntimeError: async"),
     (leaves, "agent: it ended with SystemExit 3"),
     (leaves_async, "agent: it ended with SystemExit bye"),
-    (lambda task: 7, "agent: it returned int, which is no reply"),
+    (lambda task: 7, "agent: it returned int, which is not a reply"),
     (
         lambda task: {"answer": 1},
         "agent: it returned a dict with 'answer': its keys are text, calls and usage",

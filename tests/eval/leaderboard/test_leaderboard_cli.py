@@ -81,7 +81,7 @@ def test_predictions_in_one_file_are_a_run(
     [
         ("init {results} {release}", "is a results repository already"),
         ("init {new} {release} --live", "requires an argument"),
-        ("submit {run} --to {new}", "has no status.yaml: is it a results repository?"),
+        ("submit {run} --to {new}", "has no status.yaml; is it a results repository?"),
         ("submit {results} --to {results}", "is not a run folder"),
         ("submit {broken} --to {results}", "run.json"),
         ("submit {run} --to {results} --weights ajar", 'Invalid value "ajar" for --weights'),

@@ -258,12 +258,7 @@ $(AREAS:%=mutants-%): .venv-mutation/.done
 	cr-report --surviving-only --show-diff $(SESSION) && cr-rate --fail-over 10 $(SESSION)
 
 nightly: env fuzz test-doors test-pythons  ## the long fuzz, the conformance suite of MCP, every declared Python, the environments' long tests, five kills over the real build, twenty of a live run and of a check, every planted edit, every agent on every row, marts asked in every way, new examples for every property, 200 mutants an area
-	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \
-	  tests/eval/live/test_live_table.py tests/audits/test_planted.py tests/eval/test_agents.py \
-	  tests/sql/test_sql_agrees.py tests/test_parallel.py tests/replies/test_wordings.py tests/test_folders.py \
-	  $(addprefix tests/eval/leaderboard/test_,check.py checker.py same_figures.py sweep.py) \
-	  tests/eval/test_statistics_check.py
-	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rl "from hypothesis" tests --include='test_*.py')
+	RBTC_NIGHTLY=1 $(BIN)/python -m pytest $$(grep -rlE "from hypothesis|nightly|NIGHTLY" tests --include='test_*.py')
 	RBTC_NIGHTLY=1 $(MAKE) --keep-going test-trl test-scale test-live test-inspect test-lm-eval test-verifiers real-model
 	$(MAKE) --keep-going mutants
 

@@ -51,6 +51,8 @@ PACKAGES = ("datasets", "pyarrow", "duckdb", "openai", "msgspec", "great-expecta
 
 def main(names: Annotated[list[str] | None, typer.Argument(help=", ".join(PLAN))] = None) -> None:
     """Measure, and write results.json and results.md."""
+    if unknown := set(names or ()) - set(PLAN):
+        raise typer.BadParameter(f"{', '.join(sorted(unknown))}: choose from {', '.join(PLAN)}")
     results_file = HERE / "results.json"
     results: dict[str, Any] = json.loads(results_file.read_text())["results"]
     for name in names or PLAN:

@@ -41,13 +41,15 @@ def main(
     quick: bool = False,
 ) -> None:
     """Print the figures of some parts (training, scoring, growth) or all; quick: at a tenth of the size."""
+    every = {part.__name__: part for part in (training, scoring, growth)}
+    if unknown := set(parts or ()) - set(every):
+        raise typer.BadParameter(f"{', '.join(sorted(unknown))}: choose from {', '.join(every)}")
     found: dict[str, Any] = {"quick": quick}
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
-        for part in (training, scoring, growth):
-            if not parts or part.__name__ in parts:
-                scratch = Path(folder) / part.__name__
-                scratch.mkdir()
-                found[part.__name__] = part(sources, scratch, quick)
+        for name in parts or every:
+            scratch = Path(folder) / name
+            scratch.mkdir()
+            found[name] = every[name](sources, scratch, quick)
     json.dump(found, sys.stdout, indent=1)
     sys.stdout.write("\n")
 
@@ -64,7 +66,7 @@ def training(_: Path, folder: Path, quick: bool) -> dict[str, Any]:
         if not source.exists():
             training_rows.write_source(source, perturbed // COPIES)
         found = command(
-            "build", "toolrl-dr", "--rlla", source, "--config", "full", "--repeat", COPIES,
+            "build", "toolrl-dr", "--rlla", source, "--configs", "full", "--copies", COPIES,
             "--num-proc", processes, "--out", folder / "out", "--force", "--json",
         )  # fmt: skip
         made = json.loads(found.pop("said"))["rows"]["full"]["perturbed"]

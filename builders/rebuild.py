@@ -137,6 +137,7 @@ def rebuild_training(
         seed=settings.seed,
         ratio=ratio,
         alpha=alpha,
+        copies=settings.copies,
         counterbalance=settings.counterbalance is True,
         retry_probability=settings.retry_probability,
         retry_position=settings.retry_position,

@@ -70,19 +70,24 @@ class ConfigWriter:
         parquet.write_shards(validation, folder, "validation", arrow)
         return dict(counts)
 
-    def _taken(self, config: str) -> bytearray:
-        """Whether each version of the scratch file stands in the config."""
+    def _times(self, config: str) -> bytearray:
+        """How often each version of the scratch file stands in the config."""
         made = self._versions.made
         if config in self._shares:
             rng = seeding.rng(self._spec.seed, "mixture", config)
-            taken, self.left_out[config] = mixture(made, self._shares[config], rng)
-            return taken
-        clean, taken = config == "retry", bytearray()
+            times, self.left_out[config] = mixture(made, self._shares[config], rng)
+            return times
+        times = bytearray(len(made) + sum(made))
+        start = 0
         for perturbed in made:
-            taken += bytes((clean, not clean))[: 1 + perturbed]
-        if not clean:
-            self.left_out[config] = made.count(0)
-        return taken
+            if config == "retry":
+                times[start] = 1
+            else:
+                times[start + 1 : start + 1 + perturbed] = b"\1" * perturbed
+            start += 1 + perturbed
+        if config == "full":
+            self.left_out[config] = sum(perturbed == 0 for perturbed in made)
+        return times
 
     def _train(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
         """The config's train rows, in the order of the scratch file."""
@@ -101,12 +106,13 @@ class ConfigWriter:
 
     def _chosen(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
         """The versions that stand in the config."""
-        taken, at = self._taken(config), 0
+        times, at = self._times(config), 0
         with parquet.opened(self._versions.scratch) as file:
             for batch in file.iter_batches(parquet.BATCH_ROWS, use_threads=False):
-                here = pa.array(map(bool, taken[at : at + batch.num_rows]), pa.bool_())
+                here = times[at : at + batch.num_rows]
                 at += batch.num_rows
-                chosen = pa.Table.from_batches([batch]).filter(here)
+                taken = [i for i, n in enumerate(here) for _ in range(n)]
+                chosen = pa.Table.from_batches([batch]).take(pa.array(taken, pa.int64()))  # may be none
                 counts["train"] += chosen.num_rows
                 counts["perturbed"] += pc.sum(chosen[PERTURBED.name]).as_py() or 0
                 yield chosen.drop_columns([PERTURBED.name])
@@ -137,26 +143,33 @@ class ConfigWriter:
 
 
 def mixture(made: "array[int]", share: Fraction, rng: random.Random) -> tuple[bytearray, int]:
-    """Which versions are taken so that floor(share · rows) train rows are perturbed.
+    """How often each version is taken so that floor(share · rows) train rows are perturbed.
 
-    `made` holds per row whether a perturbed version follows its clean one. Where fewer rows can be perturbed
-    than the share asks for, rows that cannot are left out until the share holds; how many is returned too.
+    `made` holds per row how many perturbed versions follow its clean one. Every row has as many slots as the
+    most versions of any row (the copies asked for); a slot takes its perturbed version or the clean one.
+    Where fewer slots can be perturbed than the share asks for, slots that cannot are left out until the share
+    holds; their number is returned too.
     """
-    able = sum(made)
-    kept, wanted = len(made) - able, math.floor(share * len(made))
+    copies = max(max(made, default=0), 1)
+    slots, able = copies * len(made), sum(made)
+    kept, wanted = slots - able, math.floor(share * slots)
     if wanted > able:
-        most = math.ceil((able + 1) / share) - 1  # the most rows of which a floor(share) is able
-        kept, wanted = min(len(made), most) - able, able
+        most = math.ceil((able + 1) / share) - 1  # the most slots of which a floor(share) is able
+        kept, wanted = min(slots, most) - able, able
     perturbed = iter(_ones(able, wanted, rng))
-    clean = iter(_ones(len(made) - able, kept, rng))
-    taken = bytearray()
-    for can_be in made:
-        if can_be:
-            is_perturbed = next(perturbed)
-            taken += bytes((not is_perturbed, is_perturbed))
-        else:
-            taken.append(next(clean))
-    return taken, len(made) - able - kept
+    clean = iter(_ones(slots - able, kept, rng))
+    times = bytearray(len(made) + able)
+    start = 0
+    for versions in made:
+        for copy in range(copies):
+            if copy >= versions:
+                times[start] += next(clean)
+            elif next(perturbed):
+                times[start + 1 + copy] = 1
+            else:
+                times[start] += 1
+        start += 1 + versions
+    return times, slots - able - kept
 
 
 def _ones(size: int, ones: int, rng: random.Random) -> bytearray:
@@ -237,6 +250,7 @@ def _report(
         form=form,
         sources=sources,
         seed=spec.seed,
+        copies=spec.copies,
         counterbalance=spec.counterbalance or msgspec.UNSET,
         ratio=str(spec.ratio),
         alpha=str(spec.alpha),

@@ -29,6 +29,7 @@ class TrainingReport(Report, frozen=True, kw_only=True):
     sources: tuple[dict[str, Any], ...]
     """Files that the build read: bytes, sha256, whether they are the pinned ones."""
     seed: int
+    copies: int
     counterbalance: bool | msgspec.UnsetType = msgspec.UNSET
     """Whether half of the priced rows have their offers swapped; not stated where they have not."""
     ratio: str

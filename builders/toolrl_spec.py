@@ -47,6 +47,8 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Perturbed share of `mixed`; the paper has 1,994 of 4,000."""
     alpha: Fraction = Fraction(3, 10)
     """Perturbed share of `paft`; 0 is plain fine-tuning. 0.3 is the best value reported second-hand."""
+    copies: int = 1
+    """Differently perturbed copies of each train row."""
     counterbalance: bool = False
     """Whether half of the rows that draw one of the core's reward types have their offers swapped."""
     retry_probability: float = 1.0
@@ -99,6 +101,10 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
                 f"--retry-probability {self.retry_probability}: give a number from 0 to 1",
             ),
             (
+                1 <= self.copies <= 16,
+                f"--copies {self.copies}: give 1 to 16 copies, there are 16 types",
+            ),
+            (
                 swapped is None,
                 f"--counterbalance makes the rows of {swapped} itself: leave it out of --types",
             ),
@@ -148,8 +154,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     order: list[str]
     """Type codes in the order in which the row meets them; the first is its first draw."""
     tried: int = 0
-    version: Version | None = None
-    """The row under the first type that applied; None where none did."""
+    versions: list[Version] = msgspec.field(default_factory=list)
     refused: list[tuple[str, str]] = msgspec.field(default_factory=list)
     """(type code, reason) of every draw that did not apply."""
 
@@ -159,6 +164,8 @@ class Draws(msgspec.Struct, kw_only=True):
 
     codes: tuple[str, ...]
     seed: int
+    copies: int = 1
+    """Differently perturbed versions of each row, as far as its types reach."""
     donors: Sequence[Tool] = ()
     lent: Originals = {}
     """Parameter texts of the donors."""
@@ -192,7 +199,7 @@ class Draws(msgspec.Struct, kw_only=True):
             context = Context(texts, {SOURCE: self.donors})
             for outcome in pending:
                 self._try(outcome, context)
-            pending = [o for o in pending if o.version is None and o.tried < len(o.order)]
+            pending = [o for o in pending if len(o.versions) < self.copies and o.tried < len(o.order)]
         return outcomes
 
     def _texts(self, pending: Sequence[Outcome]) -> dict[str, Text | str]:
@@ -222,7 +229,7 @@ class Draws(msgspec.Struct, kw_only=True):
             raise UserError(f"{made.id}: {wrong[0]} (a defect of this package: please report it)")
         version = self.version(row, msgspec.structs.replace(made, seed=self.seed))
         if self.fits(version):
-            outcome.version = version
+            outcome.versions.append(version)
         else:
             outcome.refused.append((code, "prompt_too_long"))
 

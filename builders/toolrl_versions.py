@@ -82,17 +82,18 @@ class Tally(msgspec.Struct, kw_only=True):
         add(self.dropped.setdefault(split, {}), reason)
         self.dropped_rows.append((clean_id, reason))
 
-    def outcome(self, outcome: Outcome) -> None:
+    def outcome(self, outcome: Outcome, copies: int) -> None:
         """Counts a row's draws."""
         for code, reason in outcome.refused:
             add(self.refused.setdefault(code, {}), reason.partition(":")[0])
-        used = "none"
-        if outcome.version is not None:
-            used = outcome.version.sample.type_code
-            add(self.used, used)
+        used = [version.sample.type_code for version in outcome.versions]
+        for code in used:
+            add(self.used, code)
         if outcome.order:
-            add(self.drawn_to_used.setdefault(outcome.order[0], {}), used)
-        add(self.kept, "no_type_fits", outcome.version is None)
+            first = used[0] if used else "none"
+            add(self.drawn_to_used.setdefault(outcome.order[0], {}), first)
+        add(self.kept, "no_type_fits", not used)
+        add(self.kept, "fewer_copies_than_asked", 0 < len(used) < copies)
 
     def merge(self, other: "Tally") -> None:
         """Takes another tally's counts in; of the dropped rows the first 1,000 are named."""
@@ -104,7 +105,7 @@ class Part(msgspec.Struct):
     """What a part of the versions has to tell besides its rows."""
 
     tally: Tally
-    made: list[bool]
+    made: list[int]
     """As in `VersionMaker`."""
 
 
@@ -127,6 +128,7 @@ class VersionMaker:
         self._draws = Draws(
             codes=codes,
             seed=spec.seed,
+            copies=spec.copies,
             donors=donors,
             lent=lent,
             generators={code: one for code, one in generators.items() if code in codes},
@@ -136,11 +138,12 @@ class VersionMaker:
         self._validation_draws = msgspec.structs.replace(
             self._draws,
             codes=spec.validation_codes(),
+            copies=1,
             generators=generators,
             counterbalance=False,
         )
         self.made = array("B")
-        """Per train row whether a perturbed version follows its clean one in the scratch file."""
+        """Per train row how many perturbed versions follow its clean one in the scratch file."""
         self.validation: list[TrainingRow] = []
         """Clean."""
         self.validation_perturbed: list[TrainingRow] = []
@@ -180,12 +183,12 @@ class VersionMaker:
             self._validation_prompts.setdefault(version.user, set()).add(version.system)
             self.validation.append(self._training_row(version, len(self.validation), "validation", 0))
         for outcome in self._validation_draws(rows):
-            add(self.tally.kept, "validation_no_type_fits", outcome.version is None)
-            if outcome.version is not None:
-                self._must_earn_maximum(outcome.version, outcome.row.gold)
+            add(self.tally.kept, "validation_no_type_fits", not outcome.versions)
+            for version in outcome.versions:
+                self._must_earn_maximum(version, outcome.row.gold)
                 index = len(rows) + len(self.validation_perturbed)
-                add(self.tally.validation_used, outcome.version.sample.type_code)
-                self.validation_perturbed.append(self._training_row(outcome.version, index, "validation", 1))
+                add(self.tally.validation_used, version.sample.type_code)
+                self.validation_perturbed.append(self._training_row(version, index, "validation", 1))
 
     def _must_earn_maximum(self, version: Version, clean_gold: str) -> None:
         if version.gold != clean_gold and not self._checks.earns_maximum(version.gold):
@@ -199,11 +202,11 @@ class VersionMaker:
         rows: list[TrainingRow] = []
         places = {texts[0]: place for place, texts in numbered}
         for outcome in self._draws(list(self._usable((texts for _, texts in numbered), part.tally))):
-            part.tally.outcome(outcome)
-            part.made.append(outcome.version is not None)
+            part.tally.outcome(outcome, self._draws.copies)
+            part.made.append(len(outcome.versions))
             clean = self._draws.version(outcome.row, outcome.row.sample)
-            first = 2 * places[outcome.row.sample.clean_id]
-            for copy, version in enumerate(filter(None, (clean, outcome.version))):
+            first = places[outcome.row.sample.clean_id] * (1 + self._draws.copies)
+            for copy, version in enumerate((clean, *outcome.versions)):
                 self._must_earn_maximum(version, clean.gold)
                 add(part.tally.lengths, self._length(version))
                 rows.append(self._training_row(version, first + copy, "train", copy))

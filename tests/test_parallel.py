@@ -236,7 +236,7 @@ def test_the_full_profile_is_the_same_bytes_on_two_processes(
 
 def training_build(source: Path, out: Path, workers: parallel.Workers) -> dict[str, str]:
     """Checksums of a training build of all four configs."""
-    spec = toolrl_spec.TrainingSpec(rlla=source, workers=workers)
+    spec = toolrl_spec.TrainingSpec(rlla=source, copies=2, workers=workers)
     toolrl_dr.build(spec, out, checks=toolrl_versions.Checks(earns_maximum=earns_maximum), card=training_card)
     return checksums(out)
 
@@ -260,8 +260,8 @@ def test_training_data_is_the_same_bytes_on_any_number_of_processes(
         json.loads(row["extra_info"])["index"]
         for row in parquet.read_rows(parquet.shards(tmp_path / "1" / "full", "train"))
     ]
-    assert len(set(indices)) == len(indices) == 100 and indices == sorted(indices)
-    assert len(parquet.shards(tmp_path / "1" / "full", "train")) == 5
+    assert len(set(indices)) == len(indices) == 200 and indices == sorted(indices)
+    assert len(parquet.shards(tmp_path / "1" / "full", "train")) == 10
 
 
 # --- scores -------------------------------------------------------------------------------------------

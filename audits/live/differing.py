@@ -1,12 +1,9 @@
 """What can be seen of two worlds: the first read that they answer differently."""
 
 import re
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from typing import TypeVar
+from collections.abc import Iterable
 
 from robustbench_tc.schema import Json, dumps
-from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.host import Handle
 from robustbench_tc.worlds.same_state import state_hash
 
@@ -21,18 +18,6 @@ def failed(text: str) -> bool:
 async def hash_of(world: Handle) -> str:
     """Of the state that a world is in."""
     return state_hash((await world.snapshot()).state)
-
-
-W = TypeVar("W", Handle, FaultedWorld)
-
-
-@asynccontextmanager
-async def closing(world: W) -> AsyncIterator[W]:
-    """The world, which is closed at the end of the block."""
-    try:
-        yield world
-    finally:
-        await world.close()
 
 
 async def first_difference(
@@ -52,7 +37,7 @@ async def first_difference(
                 if await hash_of(tried[0]) != before:
                     moving.add(name)
                     for world in tried:
-                        await world.close()
+                        await world.aclose()
                     tried = [await one.copy(), await other.copy()]
                     continue
                 settled.add(name)
@@ -60,5 +45,5 @@ async def first_difference(
                 return f"{name} {dumps(arguments)}"
     finally:
         for world in tried:
-            await world.close()
+            await world.aclose()
     return None

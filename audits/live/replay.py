@@ -5,6 +5,7 @@ call does, and both are read with everything that the task's tools offer.
 """
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ from robustbench_tc.worlds.host import Handle, Worlds
 
 from ..checks import HOLDS, Verdict, given
 from . import asked
-from .differing import closing, failed, first_difference, hash_of
+from .differing import failed, first_difference, hash_of
 from .faults import OF_AN_EFFECT
 from .met import GoldCall, each_fault, gold_calls, met
 from .needed import Seen, answers, matters, parsed, used, uses
@@ -130,13 +131,13 @@ class Replay:
 
     async def _replay(self, row: LiveRow) -> list[Seen]:
         found = []
-        async with closing(await self._open(row)) as world:
+        async with aclosing(await self._open(row)) as world:
             for gold in gold_calls(row):
                 before = await hash_of(world)
                 text = (await world.call(gold.call.name, gold.call.parameters)).text
                 again = None
                 if gold.tool is not None and gold.tool.writes:
-                    async with closing(await world.copy()) as other:
+                    async with aclosing(await world.copy()) as other:
                         await other.call(gold.call.name, gold.call.parameters)
                         again = await hash_of(other)
                 found.append(Seen(text, before, await hash_of(world), again))
@@ -152,7 +153,7 @@ class Replay:
 
     async def _walk(self, row: LiveRow) -> list[Step]:
         """What each of gold's calls is answered with the row's tools and under its fault."""
-        async with closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
+        async with aclosing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
             return [await world.call(gold.call.name, gold.call.parameters) for gold in gold_calls(row)]
 
     async def _not_taken(self, row: LiveRow) -> str:
@@ -176,7 +177,7 @@ class Replay:
 
     async def _repaired(self, row: LiveRow) -> str:
         met_faults = []
-        async with closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
+        async with aclosing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
             for gold in gold_calls(row):
                 for _ in row.faults:
                     step = await world.call(gold.call.name, gold.call.parameters)
@@ -239,7 +240,7 @@ class Replay:
         if key not in self._ends:
             ends = []
             for left_out in (None, place):
-                async with closing(await self._open(row)) as world:
+                async with aclosing(await self._open(row)) as world:
                     for number, gold in enumerate(gold_calls(row)):
                         if number != left_out:
                             await world.call(gold.call.name, gold.call.parameters)
@@ -275,8 +276,8 @@ class Replay:
     async def _first_difference(self, row: LiveRow, place: int, question: "_Question") -> str | None:
         gold = gold_calls(row)[place]
         async with (
-            closing(await self._open(row, place + question.twice)) as without,
-            closing(await without.copy()) as having,
+            aclosing(await self._open(row, place + question.twice)) as without,
+            aclosing(await without.copy()) as having,
         ):
             before = (await without.snapshot()).state
             answered = (await having.call(gold.call.name, gold.call.parameters)).text
@@ -303,15 +304,15 @@ class Replay:
         if undo is None:
             return False
         async with (
-            closing(await self._open(row, place + 1)) as once,
-            closing(await once.copy()) as twice,
+            aclosing(await self._open(row, place + 1)) as once,
+            aclosing(await once.copy()) as twice,
         ):
             wanted = (await once.snapshot()).state
             answered = (await twice.call(gold.call.name, gold.call.parameters)).text
             values = [*asked.leaves(answered), *asked.apart(wanted, (await twice.snapshot()).state)]
             values += await self._known(row, place, "")
             for arguments in asked.arguments(undo, asked.of_calls([gold.call.parameters]), values):
-                async with closing(await twice.copy()) as tried:
+                async with aclosing(await twice.copy()) as tried:
                     await tried.call(undo.name, arguments)
                     if (await tried.snapshot()).state == wanted:
                         return True
@@ -328,7 +329,7 @@ class Replay:
         later = [gold.call.parameters for gold in gold_calls(row)[place + 1 :]]
         if not uses(later, true):
             return "gold does not use the true value later"
-        async with closing(await self._open(row, place)) as world:
+        async with aclosing(await self._open(row, place)) as world:
             state = (await world.snapshot()).state
         field = next((step for step in reversed(fault.path) if isinstance(step, str)), "")
         others = [*asked.under(state, field), *asked.under(parsed(seen[place].text), field)]

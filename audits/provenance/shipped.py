@@ -29,7 +29,7 @@ TABLES = ("clean", "known_issues")
 """What a benchmark takes from its sources; everything else it makes of these."""
 
 OF_A_TRAINING_BUILD = (
-    *("form", "sources", "types", "not_generated", "seed", "ratio", "alpha", "counterbalance"),
+    *("form", "sources", "types", "not_generated", "seed", "ratio", "alpha", "copies", "counterbalance"),
     *("retry_probability", "retry_position", "leak_check"),
 )
 """Fields of a training build's report that its rows are a function of, beside its configs."""

@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import NamedTuple
 
 from robustbench_tc.schema import At, Call, Fault, Json, LiveTool
@@ -21,7 +21,7 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import same
 
-from .trace import Trace, Traced, closing, end_of, gold, opened
+from .trace import Trace, Traced, end_of, gold, opened
 
 VALUES = 8
 """Values that are tried of one parameter."""
@@ -165,7 +165,7 @@ class Prober:
 
         `own`: to an agent that has one result of it.
         """
-        async with self._after(at.number + before) as without, closing(await without.copy()) as with_it:
+        async with self._after(at.number + before) as without, aclosing(await without.copy()) as with_it:
             await _do(with_it, at.call)
             return await self._differing(at, without, with_it, [at.text] if own else [])
 
@@ -176,7 +176,7 @@ class Prober:
         tools = self.trace.row.tools
         async with (
             self._after(0) as handle,
-            closing(FaultedWorld(await handle.copy(), tools, fault)) as world,
+            aclosing(FaultedWorld(await handle.copy(), tools, fault)) as world,
         ):
             for one in self.trace.calls:
                 step = await world.call(one.call.name, one.call.parameters)
@@ -191,9 +191,9 @@ class Prober:
             return None
         async with self._after(at.number + 1) as once:
             wanted = await once.snapshot()
-            async with closing(await once.copy()) as twice:
+            async with aclosing(await once.copy()) as twice:
                 await _do(twice, at.call)
-                async with closing(await twice.copy()) as reading:
+                async with aclosing(await twice.copy()) as reading:
                     seen = (await reading.call(shown.name, shown.parameters)).text
 
                 async def as_once(world: Handle) -> bool:
@@ -214,7 +214,7 @@ class Prober:
     async def lax_form(self, at: Traced) -> bool:
         """Whether the tool takes a number or boolean of the call written as text, with the same effect."""
         async with self._after(at.number) as handle:
-            async with closing(await handle.copy()) as right:
+            async with aclosing(await handle.copy()) as right:
                 wanted = await end_of(right, [at.call])
 
             async def as_right(world: Handle) -> bool:
@@ -334,10 +334,10 @@ async def _first(
             if await wanted(tried):
                 return call
             used, tried = tried, None
-            await used.close()
+            await used.aclose()
     finally:
         if tried is not None:
-            await tried.close()
+            await tried.aclose()
     return None
 
 
@@ -359,7 +359,7 @@ async def _first_read(
                 if await tried[0].snapshot() != before:
                     moving.add(call.name)
                     for world in tried:
-                        await world.close()
+                        await world.aclose()
                     tried = [await handle.copy() for handle in handles]
                     continue
                 proven.add(call.name)
@@ -367,7 +367,7 @@ async def _first_read(
                 return call
     finally:
         for world in tried:
-            await world.close()
+            await world.aclose()
     return None
 
 

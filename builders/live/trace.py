@@ -4,8 +4,8 @@ The tasks of a world's file as clean rows: gold is carried out, and what the wor
 """
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from typing import NamedTuple, TypeVar
+from contextlib import aclosing, asynccontextmanager
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,13 +13,10 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Turn
 from robustbench_tc.worlds import base, find
 from robustbench_tc.worlds.check import check
-from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Start, WorldType, load_file
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import state_hash
-
-W = TypeVar("W", bound=Handle | FaultedWorld)
 
 
 class Traced(NamedTuple):
@@ -58,19 +55,10 @@ class Trace(NamedTuple):
 @asynccontextmanager
 async def opened(worlds: Worlds, world: WorldType, row: LiveRow, upto: int = 0) -> AsyncIterator[Handle]:
     """A row's world after its first `upto` gold calls; closed at the end of the block."""
-    async with closing(await worlds.open(world, msgspec.convert(row.initial_state, Start))) as handle:
+    async with aclosing(await worlds.open(world, msgspec.convert(row.initial_state, Start))) as handle:
         for call in gold(row)[:upto]:
             await handle.call(call.name, call.parameters)
         yield handle
-
-
-@asynccontextmanager
-async def closing(world: W) -> AsyncIterator[W]:
-    """A world that is closed at the end of the block."""
-    try:
-        yield world
-    finally:
-        await world.close()
 
 
 def gold(row: LiveRow) -> list[Call]:
@@ -118,9 +106,9 @@ async def traced(worlds: Worlds, world: WorldType, row: LiveRow) -> Trace:
 async def _ends(handle: Handle, call: Call, rest: Iterable[Call]) -> tuple[Json, Json]:
     """The end state where a call is left out, and where it is carried out twice."""
     rest = list(rest)
-    async with closing(await handle.copy()) as world:
+    async with aclosing(await handle.copy()) as world:
         without = await end_of(world, rest)
-    async with closing(await handle.copy()) as world:
+    async with aclosing(await handle.copy()) as world:
         twice = await end_of(world, [call, call, *rest])
     return without, twice
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
@@ -52,9 +53,17 @@ class Label(msgspec.Struct):
 
 
 def labels(root: Path) -> dict[int, Label]:
-    """The labels by record index."""
+    """The labels by record index. Raises UserError."""
     folder = root if (root / LABELS).is_file() else Path(__file__).parents[1] / "data"
-    return {label.record: label for _, label in json_lines(folder, LABELS, Label)}
+    found: dict[int, Label] = {}
+    try:
+        for _, label in json_lines(folder, LABELS, Label):
+            if label.record in found:
+                raise ValueError(f"record {label.record} has a label already")
+            found[label.record] = label
+    except ValueError as error:  # no pin has been compared with it
+        raise UserError(f"{folder / LABELS}: {error}") from None
+    return found
 
 
 def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:

@@ -9,7 +9,7 @@ Journaled results are not trusted: every call is made again, with the same fault
 
 import asyncio
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from itertools import chain, combinations
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -194,16 +194,13 @@ async def _downstream(handle: Handle, gold: Gold, turn: int, now: Snapshot) -> i
         return 0
     mine, errors = list(now.generated), 0
     theirs = list(gold.turns[turn].generated)
-    world = await handle.copy()
-    try:
+    async with aclosing(await handle.copy()) as world:
         for one in later:
             call = replaced(one.step.arguments, dict(zip(theirs, mine, strict=False)))
             text = (await world.call(one.step.name, call)).text
             mine += (await world.snapshot()).generated[len(mine) :]
             theirs += one.made_ids
             errors += without_ids(text, mine) != without_ids(one.step.text, theirs)
-    finally:
-        await world.close()
     return errors
 
 

@@ -8,7 +8,7 @@ before and behind it (`Course`).
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
 import msgspec
@@ -93,7 +93,7 @@ class Stage:
     async def close(self) -> None:
         """Gives the world back."""
         if self._world is not None:
-            await self._world.close()
+            await self._world.aclose()
 
     async def _opened(self) -> FaultedWorld:
         if self._world is None:
@@ -168,11 +168,8 @@ async def course_in(
     row: LiveRow, worlds: Worlds, world: WorldType, fault: Fault | None = None
 ) -> AsyncIterator[Course]:
     """A fresh world of a row for as long as the block lasts."""
-    faulted = await opened(row, worlds, world, fault)
-    try:
+    async with aclosing(await opened(row, worlds, world, fault)) as faulted:
         yield Course(faulted, await faulted.handle.snapshot())
-    finally:
-        await faulted.close()
 
 
 async def gold_of(row: LiveRow, worlds: Worlds, world: WorldType | None = None) -> Gold:

@@ -8,6 +8,7 @@ from robustbench_tc.schema import Json
 from .context import MAX_BITS, MAX_DEPTH
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def is_number(value: float) -> bool:
@@ -38,4 +39,9 @@ def clean_text(text: str) -> str:
     """Surrogate pairs joined, lone ones replaced by U+FFFD."""
     if _SURROGATE.search(text) is None:
         return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _SURROGATE.sub("\ufffd", _PAIR.sub(_joined, text))
+
+
+def _joined(pair: re.Match[str]) -> str:
+    high, low = map(ord, pair[0])
+    return chr(0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF))

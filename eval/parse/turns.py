@@ -143,9 +143,12 @@ def without_end_markers(text: str, declared: Iterable[Mapping[str, object]] = ()
     pieces: list[str] = []
     position = 0
     arguments: set[str] = set()
+    has_apostrophe = "'" in text
     for marker in _MARKER.finditer(text):
         token = marker[0]
-        if token not in LAYOUT_TOKENS or in_string(text, marker.start()) or _in_value(text, marker):
+        if token not in LAYOUT_TOKENS or in_string(text, marker.start()):
+            continue
+        if has_apostrophe and _in_value(text, marker):
             continue
         word = token[1:-1]
         is_declared = word in _ANSWERS and any(word in names for names in declared)

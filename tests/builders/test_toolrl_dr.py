@@ -234,18 +234,20 @@ def test_rows_do_not_influence_each_other(whole: tuple[Path, TrainingReport], tm
 
 
 @given(
-    st.lists(st.booleans(), min_size=1, max_size=40),
+    st.lists(st.integers(0, 3), min_size=1, max_size=40),
     st.fractions(0, 1, max_denominator=20),
     st.integers(0, 5),
 )
-def test_a_mixture_holds_its_share_exactly(can_be: list[bool], share: Fraction, seed: int) -> None:
-    taken, left_out = mixture(array("B", can_be), share, random.Random(seed))
-    versions = iter(taken)
-    pairs = [(next(versions), next(versions) if able else 0) for able in can_be]
-    clean, perturbed = map(sum, zip(*pairs, strict=True))
-    assert next(versions, None) is None and max(map(sum, pairs)) <= 1
+def test_a_mixture_holds_its_share_exactly(versions: list[int], share: Fraction, seed: int) -> None:
+    times, left_out = mixture(array("B", versions), share, random.Random(seed))
+    copies, clean, perturbed, at = max(*versions, 1), 0, 0, 0
+    for count in versions:
+        clean += times[at]
+        perturbed += sum(times[at + 1 : at + 1 + count])
+        assert all(n <= 1 for n in times[at + 1 : at + 1 + count])
+        at += 1 + count
     assert perturbed == math.floor(share * (clean + perturbed))
-    assert clean + perturbed + left_out == len(can_be)
+    assert clean + perturbed + left_out == copies * len(versions)
     # rows are left out only where the share could not hold with one more of them
     assert left_out == 0 or perturbed < math.floor(share * (clean + perturbed + 1))
 
@@ -262,12 +264,12 @@ def test_first_draws_of_many_rows_are_uniform_over_all_sixteen_types(tmp_path: P
 
 
 def test_responses_take_the_five_model_written_types_and_no_other(source: Path, tmp_path: Path) -> None:
-    made_from(source, tmp_path / "out", configs=("full",), generators=writers(), seed=1)
+    made_from(source, tmp_path / "out", configs=("full",), generators=writers(), copies=16)
     found = [
         row for row in rows(tmp_path / "out", "full") if "<response>" in row["reward_model"]["ground_truth"]
     ]
     assert {row["extra_info"]["type_code"] for row in found} == set(MODEL_WRITTEN)
-    assert len(found) == 12
+    assert len(found) == 12 * 5
 
 
 def test_only_texts_that_were_drawn_are_asked_for(source: Path, tmp_path: Path) -> None:
@@ -283,6 +285,16 @@ def test_a_refused_text_means_another_draw(source: Path, tmp_path: Path) -> None
     report = made_from(source, tmp_path / "out", configs=("full",), generators=echo, types=types)
     assert report.used == {"same_name_A": 48}
     assert set(report.refused["query_paraphrase"]) == {"unchanged"}
+
+
+def test_repeated_rows_are_differently_perturbed(source: Path, tmp_path: Path) -> None:
+    made_from(source, tmp_path / "out", configs=("full", "mixed"), copies=3, types=("action",))
+    by_row: dict[str, list[str]] = {}
+    for row in rows(tmp_path / "out", "full"):
+        by_row.setdefault(row["extra_info"]["clean_id"], []).append(row["extra_info"]["type_code"])
+    assert all(len(codes) == len(set(codes)) == 3 for codes in by_row.values())
+    mixed = [row["extra_info"]["component"] for row in rows(tmp_path / "out", "mixed")]
+    assert (len(mixed), mixed.count("action")) == (180, 90)
 
 
 def test_distractors_of_other_rows_bring_their_parameters_in_upstreams_words(tmp_path: Path) -> None:
@@ -407,6 +419,7 @@ def test_a_row_that_cannot_be_trained_on_is_dropped(
         ({"types": ("CDD",)}, "did you mean CD"),
         ({"configs": ("fulll",)}, "did you mean full"),
         ({"ratio": Fraction(3, 2)}, "--ratio 3/2 is not a share"),
+        ({"copies": 17}, "--copies 17"),
         ({"retry_probability": 2.0}, "--retry-probability"),
         ({"retry_position": 0}, "--retry-position 0"),
         ({"types": ("CD_AB_pref",)}, "CD_AB_pref is for measuring only"),

@@ -72,7 +72,7 @@ class MultiTurn:
                 played.append(PlayedTurn(results, state))
             return played, state
         finally:
-            await handle.close()
+            await handle.aclose()
 
 
 def _classes(state: Json) -> Mapping[str, Json]:

@@ -166,7 +166,7 @@ def test_hostile_calls_cost_their_episode_an_error_and_others_nothing(bfcl_pytho
         handle = await worlds.open(world, begin)
         answered = await handle.call(name, arguments)
         assert (await handle.call("add", {"a": 1, "b": 2})).text == '{"result": 3}'
-        await handle.close()
+        await handle.aclose()
         return answered.text
 
     async def all_at_once() -> None:

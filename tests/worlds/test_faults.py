@@ -33,7 +33,7 @@ def play(
         world = FaultedWorld(handle.LocalHandle(handle.load_file(FILE), handle.Start(EMPTY)), tools, fault)
         steps = [await world.call(name, arguments) for name, arguments in calls]
         state = (await world.handle.snapshot()).state
-        await world.close()
+        await world.aclose()
         return steps, state
 
     return asyncio.run(run())

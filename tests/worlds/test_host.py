@@ -65,7 +65,7 @@ async def played(worlds: Worlds, world: WorldType, task: base.Task) -> tuple[lis
         (await handle.call(one.name, dict(one.arguments))).text for turn in task.turns for one in turn.gold
     ]
     found = await handle.snapshot()
-    await handle.close()
+    await handle.aclose()
     return said, found
 
 
@@ -171,7 +171,7 @@ def test_a_lost_world_costs_a_tool_error_and_comes_back_and_others_go_on() -> No
         for one in (handle, copied):
             assert await one.snapshot() == Snapshot({"count": 5})
             assert (await one.call("add", {"amount": 1})).text == "6"
-            await one.close()
+            await one.aclose()
         return answered
 
     async def all_at_once() -> tuple[int, int]:
@@ -227,7 +227,7 @@ def test_a_hundred_and_fifty_worlds_at_once_and_none_stays() -> None:
             assert [int(one.text) for one in said] == list(range(150))
             assert len(group(parent(worlds))) == 151
             for handle in opened[::2]:
-                await handle.close()
+                await handle.aclose()
             until = time.monotonic() + 10
             while len(group(parent(worlds))) > 76 and time.monotonic() < until:
                 await asyncio.sleep(0.01)

@@ -250,6 +250,7 @@ def build_training(
     alpha: Annotated[
         Fraction, Option(help="Perturbed share of paft (default 0.3); 0 is plain fine-tuning.", read=_share)
     ] = Fraction(3, 10),
+    copies: Annotated[int, Option(help="Differently perturbed copies of each train row.")] = 1,
     types: Annotated[str | Sequence[str], options.TYPES] = (),
     counterbalance: Annotated[bool, Option(help="Swap the offers in about half of the priced rows.")] = False,
     generator: Annotated[Sequence[str], options.GENERATOR] = ("none",),
@@ -300,6 +301,7 @@ def build_training(
         seed=seed,
         ratio=ratio,
         alpha=alpha,
+        copies=copies,
         counterbalance=counterbalance,
         retry_probability=retry_probability,
         retry_position=retry_position,

@@ -104,13 +104,14 @@ class Linted(msgspec.Struct, frozen=True, kw_only=True):
 
 def _marked(found: Sequence[Entry], tools: Sequence[OwnTool]) -> list[Entry]:
     """The entries, read-only and idempotent also where a cases file says so of them."""
-    said = {(one.prefix, one.name): (one.read_only, one.idempotent) for one in tools}
-    return [
-        msgspec.structs.replace(one, **dict(zip(("read_only", "idempotent"), said[key], strict=True)))
-        if (key := (one.prefix, one.name)) in said
-        else one
-        for one in found
-    ]
+    said = {(one.prefix, one.name): one for one in tools}
+    marked = []
+    for one in found:
+        if (stated := said.get((one.prefix, one.name))) is not None:
+            marks = {"read_only": stated.read_only, "idempotent": stated.idempotent}
+            one = msgspec.structs.replace(one, **marks)
+        marked.append(one)
+    return marked
 
 
 def lint_files(

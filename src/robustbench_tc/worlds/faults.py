@@ -14,6 +14,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -107,11 +108,11 @@ class FaultedWorld:
             self._done.add(tool.name)
         return step
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Gives back the world, and the copies that are kept for stale reads."""
         for one in self._faults:
             await self._drop_before(one)
-        await self.handle.close()
+        await self.handle.aclose()
 
     async def _answer(self, tool: LiveTool, arguments: Mapping[str, Json], aside: bool) -> Step:
         for number, one in enumerate(self._faults):
@@ -155,11 +156,8 @@ class FaultedWorld:
 
     async def _tried(self, tool: LiveTool, arguments: Mapping[str, Json]) -> tuple[Answered, Snapshot]:
         """The call in a copy of the world, and the copy's state after it."""
-        tried = await self.handle.copy()
-        try:
+        async with aclosing(await self.handle.copy()) as tried:
             return await tried.call(tool.name, arguments), await tried.snapshot()
-        finally:
-            await tried.close()
 
     async def _begin_stale(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         before = await self.handle.copy()
@@ -167,7 +165,7 @@ class FaultedWorld:
         if changed:
             one.before = before
         else:
-            await before.close()
+            await before.aclose()
         return step
 
     async def _old_or_true(
@@ -187,7 +185,7 @@ class FaultedWorld:
     async def _drop_before(self, one: _Standing) -> None:
         if one.before is not None:
             before, one.before = one.before, None
-            await before.close()
+            await before.aclose()
 
     async def _fabricated(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step = await self._carried_out(tool, arguments)

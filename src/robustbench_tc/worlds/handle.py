@@ -90,7 +90,7 @@ class LocalHandle:
             await made.call(name, arguments)
         return made
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Nothing is kept of it."""
 
 

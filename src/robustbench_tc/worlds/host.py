@@ -155,7 +155,7 @@ class ForkedHandle:
         made._done = list(self._done)
         return made
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         self._child.end()
 
     async def _living(self) -> Child:
@@ -178,7 +178,7 @@ class ForkedHandle:
 
 Handle = LocalHandle | ForkedHandle
 """One world in one episode: `call` carries a call out and never raises for what a model said, `snapshot` is
-the state now, `copy` another world that has met the same calls, `close` gives it back."""
+the state now, `copy` another world that has met the same calls, `aclose` gives it back."""
 
 
 class Worlds(contextlib.AbstractAsyncContextManager["Worlds"]):

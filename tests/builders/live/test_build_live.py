@@ -131,7 +131,7 @@ async def _played(row: LiveRow) -> tuple[list[schema.Step], Any]:
     world = FaultedWorld(handle, row.tools, row.fault)
     steps = [await world.call(call.name, call.parameters) for turn in row.golden_calls for call in turn]
     state = (await world.handle.snapshot()).state
-    await world.close()
+    await world.aclose()
     return steps, state
 
 

@@ -101,7 +101,7 @@ def test_gold_ends_as_in_the_clean_row(rows: list[LiveRow]) -> None:
             step = await world.call(call.name, call.parameters)
             assert step.executed == 1
         found = state_hash((await world.handle.snapshot()).state)
-        await world.close()
+        await world.aclose()
         return found
 
     for row in rows[::SOME]:
@@ -124,7 +124,7 @@ def test_what_came_in_answers_with_an_error_and_changes_nothing(rows: list[LiveR
                 assert (step.text, step.executed) == ('{"error": "this tool is not available"}', 0)
                 reached += 1
         assert await world.handle.snapshot() == before
-        await world.close()
+        await world.aclose()
         return reached
 
     reached = [asyncio.run(one(row)) for row in rows[::SOME]]

@@ -179,6 +179,12 @@ def test_tooleyes_has_one_answer_per_combination_of_names(tmp_path: Path) -> Non
     )
     assert sample.gold_tool_index == 1
     assert (unlabelled.reason, unlisted.reason) == ("no_label", "gold_tool_not_listed")
+    write(tmp_path, tooleyes.LABELS, [labels[0], labels[0]])
+    with pytest.raises(UserError, match=r"tooleyes_gold\.jsonl: record 0 has a label already"):
+        tooleyes.labels(tmp_path)
+    (tmp_path / tooleyes.LABELS).write_text('{"record"')
+    with pytest.raises(UserError, match=r"tooleyes_gold\.jsonl: Input data was truncated"):
+        tooleyes.labels(tmp_path)
 
 
 def test_a_tooleyes_label_may_accept_another_sequence_of_calls(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_gpus_that_are_not_there_are_not_waited_for(running: None, rbtc: Rbtc, t
     command = ["eval", release, "--model", "tiny", "--backend", "vllm", "--engine", "ray", "--gpus", 2]
     done = rbtc(*command, "--out", tmp_path / "run")
     assert done.code == 1
-    assert "has 0 GPUs, 2 are asked for" in done.err
+    assert "has 0 GPUs, but 2 are requested" in done.err
 
 
 # --- the command, and who may be killed under it ----------------------------------------------------------

@@ -74,14 +74,20 @@ def test_what_a_command_is_given_stays_off_the_disk(tmp_path: Path) -> None:
     )
     given = ["--api-key", f"{CANARY}-1", f"--token={CANARY}-2"]
     words = ["proxy", "--plan", "plan.yaml", "--"]
-    done = subprocess.run(
+    door = subprocess.Popen(
         [sys.executable, "-c", DOOR, *words, sys.executable, "-c", script, *given],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ORDERS_API_TOKEN": f"{CANARY}-3"},
-        input=json.dumps(CALL) + "\n",
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
     )
-    assert CANARY in done.stdout and CANARY not in done.stderr + everything_under(tmp_path)
+    assert door.stdin is not None and door.stdout is not None
+    door.stdin.write(json.dumps(CALL) + "\n")
+    door.stdin.flush()
+    # Only now does the client go: of a server that has not answered yet the door waits for a moment alone.
+    heard = door.stdout.readline()
+    _, err = door.communicate(timeout=60)
+    assert CANARY in heard and CANARY not in err + everything_under(tmp_path)
     assert "***" in (tmp_path / "journal.jsonl").read_text()

@@ -1,7 +1,6 @@
 """Whole drills: planted servers over both transports, hostile ones, files, and what needs permission."""
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -18,7 +17,7 @@ from robustbench_tc.proxy.plan import read_plan
 
 from ...conftest import Rbtc, nightly
 from ...trees import write
-from ..mcp.conftest import DOOR, listening
+from ..mcp.conftest import DOOR, first_answer, listening
 
 SERVER = Path(__file__).with_name("planted.py")
 DOMAINS = ("payments", "notes", "bookings")
@@ -137,9 +136,9 @@ HOSTILE: dict[str, tuple[int, str | None, str]] = {
     # The exit code, the tool that is not tried, and words of the reason.
     "ends": (3, "add_note", "once: the server ended with status 3"),
     "ends at the second": (3, "add_note", "twice: the server ended with status 3"),
-    "hangs": (3, "add_note", "once: add_note did not answer within 1 s"),
+    "hangs": (3, "add_note", "once: add_note did not answer within 3 s"),
     "babbles": (1, None, ""),
-    "other names each time": (3, "add_note_", "did not answer within 1 s"),
+    "other names each time": (3, "add_note_", "did not answer within 3 s"),
     "huge": (1, "count_words", "wrote a message of more than 8,000,000 bytes"),
     "blind": (3, None, ""),
     "keeps": (1, None, ""),
@@ -153,8 +152,9 @@ HOSTILE: dict[str, tuple[int, str | None, str]] = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_server_is_counted_and_never_a_traceback(drilled: Drilled, kind: str) -> None:
-    found = drilled(kind, "notes", "stdio", "--mcp-timeout", "1")
     code, tool, reason = HOSTILE[kind]
+    waits = "did not answer" in reason
+    found = drilled(kind, "notes", "stdio", "--mcp-timeout", "3" if waits else "20")
     assert found["exit_code"] == code, found
     assert found["is_touched"] == (kind == "keeps")
     if tool is not None:
@@ -200,10 +200,7 @@ def test_it_writes_sarif_a_badge_and_a_plan_that_a_door_carries_out(rbtc: Rbtc, 
         assert {*plan.read_only} == (set() if kind == "blind" else reads)
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
         door = [sys.executable, "-c", DOOR, "proxy", "--plan", "save-plan", "--journal", f"{kind}.jsonl"]
-        done = subprocess.run(
-            [*door, *words], input=json.dumps(message) + "\n", capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0 and json.loads(done.stdout)["result"]["tools"][0]["name"] == "add_note"
+        assert json.loads(first_answer([*door, *words], message))["result"]["tools"][0]["name"] == "add_note"
     Path("sarif").write_text("mine")
     with planted("upserts", "notes", "stdio", tmp_path) as words:
         assert "is not a file of `rbtc drill`" in rbtc("drill", *files, *words).refusal

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +39,21 @@ def listening(folder: Path, script: Path, *words: str) -> Iterator[str]:
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
+
+
+def first_answer(command: Sequence[str], message: Any, **options: Any) -> str:
+    """The line that a server on standard input and output answers to a message. The client goes only after it
+    has heard it: a door waits but a moment longer than its client. `options`: of `Popen`."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options
+    ) as door:
+        assert door.stdin is not None and door.stdout is not None
+        door.stdin.write(json.dumps(message) + "\n")
+        door.stdin.flush()
+        answer: str = door.stdout.readline()
+        door.stdin.close()
+        assert door.wait(60) == 0
+    return answer
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from robustbench_tc import api
 from robustbench_tc.api.proxy import proxied
 
 from ..wire import Answer, Handler, Seen, send, serving
-from .conftest import DOOR
+from .conftest import DOOR, first_answer
 
 CANARY = "canary-5f0e7a2b9c"
 NAMES = (
@@ -74,20 +73,13 @@ def test_what_a_command_is_given_stays_off_the_disk(tmp_path: Path) -> None:
     )
     given = ["--api-key", f"{CANARY}-1", f"--token={CANARY}-2"]
     words = ["proxy", "--plan", "plan.yaml", "--"]
-    door = subprocess.Popen(
-        [sys.executable, "-c", DOOR, *words, sys.executable, "-c", script, *given],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ORDERS_API_TOKEN": f"{CANARY}-3"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert door.stdin is not None and door.stdout is not None
-    door.stdin.write(json.dumps(CALL) + "\n")
-    door.stdin.flush()
-    # Only now does the client go: of a server that has not answered yet the door waits for a moment alone.
-    heard = door.stdout.readline()
-    _, err = door.communicate(timeout=60)
-    assert CANARY in heard and CANARY not in err + everything_under(tmp_path)
+    with (tmp_path / "stderr").open("w+") as err:
+        heard = first_answer(
+            [sys.executable, "-c", DOOR, *words, sys.executable, "-c", script, *given],
+            CALL,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ORDERS_API_TOKEN": f"{CANARY}-3"},
+            stderr=err,
+        )
+    assert CANARY in heard and CANARY not in everything_under(tmp_path)  # of the door's own words too
     assert "***" in (tmp_path / "journal.jsonl").read_text()

@@ -22,7 +22,7 @@ from .base import (
     broken,
     register,
 )
-from .context_session import GRAMMAR, Carried, Session, callable_tools
+from .context_session import GRAMMAR, Session, callable_tools, carried
 from .context_text import Writer, holds
 from .query import gold_texts
 
@@ -153,8 +153,7 @@ class Calls(Before, frozen=True):
         if not tools:
             raise NotApplicable("no_tool_to_call")
         writer = Writer(rng, self.left_out(sample), GRAMMAR)
-        carried = context.once(Carried, lambda: Carried(context.samples))
-        session = Session(writer, tools, carried.pairs)
+        session = Session(writer, tools, carried(context))
         found: list[Message] = []
         length = 0
         while length < self.tokens * TOKEN:

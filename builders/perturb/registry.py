@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ from robustbench_tc import sources
 from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import CLEAN
 
-from .base import NotApplicable
+from .base import NotApplicable, Perturbation
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 """The schema of a distractor whose type says that it has none."""
@@ -175,10 +175,16 @@ def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
     return next(place for place, tool in enumerate(tools) if tool is wanted)
 
 
-def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:
-    """Diff entries of tools that were added, at their places in the new registry."""
-    ours = {id(tool) for tool in new}
-    return tuple([Change(f"/tools/{i}", None, plain(t)) for i, t in enumerate(tools) if id(t) in ours])
+def with_new_tools(
+    unit: Perturbation, sample: Sample, new: Sequence[Tool], rng: random.Random, **fields: Any
+) -> Sample:
+    """The row of the type with these fields, in which the new tools have entered at seeded places."""
+    tools, ours = insert(sample.tools, new, rng), {id(tool) for tool in new}
+    changes = [Change(f"/tools/{at}", None, plain(tool)) for at, tool in enumerate(tools) if id(tool) in ours]
+    gold = None
+    if sample.gold_tool_index is not None:
+        gold = index_of(tools, sample.tools[sample.gold_tool_index])
+    return unit.row(sample, changes, tools=tools, gold_tool_index=gold, **fields)
 
 
 def plain(tool: Tool) -> dict[str, Json]:

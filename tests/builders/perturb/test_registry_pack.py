@@ -248,9 +248,10 @@ def test_nothing_is_lost(value: object) -> None:
     kinds = {int: "integer", float: "number", bool: "boolean", list: "array"}
     sample = typed_sample(kinds[type(value)], value)
     (place,) = typed(sample)
-    found = shift(sample, *place)
-    if isinstance(found, str):
-        assert found == "no_lossless_form"
+    try:
+        found = shift(sample, *place)
+    except NotApplicable as skip:
+        assert skip.reason == "no_lossless_form"
         return
     for text in found.golden[0][0].parameters["x"]:
         if isinstance(value, bool):

@@ -39,32 +39,22 @@ def gold_tools(sample: Sample) -> Mapping[str, int]:
     if not sample.golden_answers or not sample.golden_answers[0]:
         raise NotApplicable("no_gold_call")
     first = sample.golden_answers[0]
-    names = [tool.name for tool in sample.tools]
     found: dict[str, int] = {}
-    for call in first:
-        if call.name in found:
-            continue
-        if sample.type_code == CLEAN and names.count(call.name) > 1:
+    for name in dict.fromkeys(call.name for call in first):
+        places = [at for at, tool in enumerate(sample.tools) if tool.name == name]
+        if sample.type_code == CLEAN and len(places) > 1:
             raise NotApplicable("gold_tool_listed_twice")
-        if call is first[0] and sample.gold_tool_index is not None:
-            found[call.name] = sample.gold_tool_index
-        elif names.count(call.name) > 1:
-            found[call.name] = _among_namesakes(sample, call.name)
-        elif call.name in names:
-            found[call.name] = names.index(call.name)
-        else:
+        if name == first[0].name and sample.gold_tool_index is not None:
+            places = [sample.gold_tool_index]
+        if len(places) > 1:  # an earlier part of a mixed type brought its namesake in
+            calls = calls_of(sample, name)
+            places = [at for at in places if accepts(sample.tools[at], calls)]
+            if len(places) != 1:
+                raise NotApplicable("gold_tool_listed_twice")
+        if not places:
             raise NotApplicable("gold_tool_not_listed")
+        (found[name],) = places
     return found
-
-
-def _among_namesakes(sample: Sample, name: str) -> int:
-    """The place of the one tool of that name that a golden call fits, where an earlier part of a mixed type
-    brought its namesake in. Raises NotApplicable."""
-    calls = calls_of(sample, name)
-    fitting = [at for at, tool in enumerate(sample.tools) if tool.name == name and accepts(tool, calls)]
-    if len(fitting) != 1:
-        raise NotApplicable("gold_tool_listed_twice")
-    return fitting[0]
 
 
 def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
@@ -231,16 +221,13 @@ def described_parameters(schema: Json, path: str = "") -> Iterator[tuple[str, st
     if not isinstance(schema, dict):
         return
     properties = schema.get("properties")
-    if isinstance(properties, dict):
-        for name, inner in properties.items():
-            where = f"{path}/properties/{as_pointer(name)}"
-            if isinstance(inner, dict):
-                text = inner.get("description")
-                if isinstance(text, str) and text.strip():
-                    yield where, name, text
-                yield from described_parameters(inner, where)
-    if isinstance(schema.get("items"), dict):
-        yield from described_parameters(schema["items"], f"{path}/items")
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        where = f"{path}/properties/{as_pointer(name)}"
+        text = inner.get("description") if isinstance(inner, dict) else None
+        if isinstance(text, str) and text.strip():
+            yield where, name, text
+        yield from described_parameters(inner, where)
+    yield from described_parameters(schema.get("items"), f"{path}/items")
 
 
 _SAID = frozenset(("type", "description"))

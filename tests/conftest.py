@@ -57,7 +57,7 @@ SLOW = (
     "eval/leaderboard/test_check.py",
     "eval/leaderboard/test_checker.py",
     "audits/test_mutations.py",
-    "builders/perturb/test_stated_rows.py",
+    "builders/perturb/test_units.py",
     "audits/test_provenance.py",
     "test_extending.py",
     "audits/test_project.py",

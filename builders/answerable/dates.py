@@ -88,16 +88,9 @@ def golden(value: str) -> list[Moment]:
 
 def hour_of(hour: int, half: str | None) -> int:
     mark = (half or "").lower()
-    mark = (
-        "p"
-        if mark.endswith(("afternoon", "evening", "night"))
-        else "a"
-        if mark.endswith("morning")
-        else mark[:1]
-    )
-    if mark == "p" and hour < 12:
-        return hour + 12
-    return 0 if mark == "a" and hour == 12 else hour
+    if mark.startswith("p") or mark.endswith(("afternoon", "evening", "night")):
+        return hour + 12 if hour < 12 else hour
+    return 0 if mark.startswith(("a", "in the morning")) and hour == 12 else hour
 
 
 def moment_of(found: re.Match[str]) -> Moment | None:
@@ -130,6 +123,7 @@ _CLOCK = re.compile(
 _BEFORE_A_TIME = re.compile(
     r"(?i)(?:\b(?:at|from|to|until|till|by|between|and|around|before|after)|-|\u2013)\s?$"
 )
+_DAYS_AHEAD = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1, "now": 0, "after": 2}
 _NAMED = {"noon": 12, "midday": 12, "midnight": 0}
 _TODAY = re.compile(
     r"(?i)(?:today(?:'s date)?|tonight|current date|the date|date today|now)(?:\s+is|\s+was|:|,|\s+\()+\s*(?:\w+day,?\s)?"
@@ -188,11 +182,7 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         found = []
         for index, text in enumerate(self.reading.texts):
             for match in _CLOCK.finditer(text):
-                hour, minute, second = (
-                    int(match["hour"]),
-                    int(match["minute"] or 0),
-                    int(match["second"] or 0),
-                )
+                hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
                 bare = not (match["half"] or match["minute"])
                 if hour > 24 or minute > 59 or (bare and not _BEFORE_A_TIME.search(text[: match.start()])):
                     continue
@@ -212,64 +202,51 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         clock = self._clock(moment.clock, day.place)
         if clock.place is None:
             return clock
-        note = "; ".join(dict.fromkeys(note for note in (day.note, clock.note) if note))
-        return Evidence(note, day.place or clock.place)
+        return Evidence("; ".join(dict.fromkeys((day.note, clock.note))), day.place or clock.place)
 
     def _clock(self, clock: tuple[int, int, int], day: Span | None) -> Evidence:
-        for hour, minute, second, place in self.clocks:
-            if (hour, minute, second) == clock:
+        for *said, place in self.clocks:
+            if tuple(said) == clock:
                 return Evidence("time of day", place)
         if clock in ((0, 0, 0), (23, 59, 59), (23, 59, 0)) and day is not None:
             return Evidence("a whole day", day)
-        wanted = clock[0] * 60 + clock[1]
+        starts = {hour * 60 + minute for hour, minute, _, _ in self.clocks}
         for index, text in enumerate(self.reading.texts):
             for match in _DURATION.finditer(text):
                 n = match["n"].lower()
-                count = _COUNTED[n] if n in _COUNTED else float(ONES[n]) if n in ONES else float(n)
+                count = _COUNTED.get(n) or ONES.get(n) or float(n)
                 minutes = int(count * (60 if match["unit"].lower().startswith("h") else 1))
-                for hour, minute, _, _ in self.clocks:
-                    if (hour * 60 + minute + minutes) % 1440 == wanted:
-                        return Evidence("start and duration", Span(index, *match.span()))
+                if any((start + minutes) % 1440 == clock[0] * 60 + clock[1] for start in starts):
+                    return Evidence("start and duration", Span(index, *match.span()))
         return Evidence("nobody says this time of day")
 
     def _day(self, moment: Moment) -> Evidence:
-        wanted = moment[:3]
         partial = None
         for said, place in self.written_dates:
-            if said[:3] == wanted:
+            if said[:3] == moment[:3]:
                 return Evidence("date", place)
-            if said[1:3] == wanted[1:] and said.year is None:
+            if said[1:3] == moment[1:3] and said.year is None:
                 partial = partial or place
         for day, note, place in self.relative:
-            pairs = zip((day.year, day.month, day.day), moment[:3], strict=True)
-            if moment.day is not None and all(wanted is None or have == wanted for have, wanted in pairs):
+            if (day.month, day.day) == moment[1:3] and moment.year in (None, day.year):
                 return Evidence(note, place)
-        if partial is None and moment.day == 1 and (found := self._whole(moment)):
-            return found
-        if partial is None or moment.year is None:  # a date without a year that is said is found above
-            return self._near(moment)
-        return self._year(moment.year, partial)
-
-    def _whole(self, moment: Moment) -> Evidence | None:
-        """The first day of a month or year that is named without a day."""
-        for said, place in self.written_dates:
-            whole_year = said.month is None and moment.month == 1
-            if said.day is None and said.year == moment.year and (said.month == moment.month or whole_year):
-                return Evidence("first day of a named month or year", place)
-        return None
+        if partial is not None and moment.year is not None:
+            return self._year(moment.year, partial)
+        return self._near(moment)
 
     def _near(self, moment: Moment) -> Evidence:
-        """Parts of the date from two mentions: the end of a month, a range within one, a year apart."""
-        if moment.day and moment.day >= 28:
-            for said, place in self.written_dates:
-                if said.day is None and said.year == moment.year and said.month in (moment.month, None):
-                    return Evidence("last day of a named month or year", place)
-        years = [place for said, place in self.written_dates if said.year == moment.year]
-        months = [place for said, place in self.written_dates if said.month == moment.month and said.month]
-        if moment.day and months and (years or moment.year is None):
-            for word in self.reading.words:
-                if re.fullmatch(r"[0-9]{1,2}", word.text) and int(word.text) == moment.day:
-                    return Evidence("day, month and year said apart", months[0])
+        """Parts of the date from two mentions: an end of a month or year, a range within one, a year apart."""
+        of_year = [(said, place) for said, place in self.written_dates if said.year == moment.year]
+        for said, place in of_year:
+            whole_year = said.month is None and moment.month == 1
+            if said.day is None and moment.day == 1 and (said.month == moment.month or whole_year):
+                return Evidence("first day of a named month or year", place)
+            if said.day is None and (moment.day or 0) >= 28 and said.month in (moment.month, None):
+                return Evidence("last day of a named month or year", place)
+        months = [place for said, place in self.written_dates if said.month == moment.month]
+        numbers = {int(word.text) for word in self.reading.words if re.fullmatch(r"[0-9]{1,2}", word.text)}
+        if moment.day in numbers and months and (of_year or moment.year is None):
+            return Evidence("day, month and year said apart", months[0])
         if moment.day and self.today is None:
             return Evidence("nobody says this date, and no day is stated to count from")
         return Evidence("nobody says this date")
@@ -321,16 +298,8 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
     def _words_from(self, today: date) -> Iterator[tuple[date, str, Span]]:
         note = "counted from the stated day"
         for word in self.reading.words:
-            for name, days in (
-                ("today", 0),
-                ("tonight", 0),
-                ("tomorrow", 1),
-                ("yesterday", -1),
-                ("now", 0),
-                ("after", 2),
-            ):
-                if word.text == name:
-                    yield today + timedelta(days), note, word.place
+            if word.text in _DAYS_AHEAD:
+                yield today + timedelta(_DAYS_AHEAD[word.text]), note, word.place
             if word.text in WEEKDAYS:
                 ahead = (WEEKDAYS.index(word.text) - today.weekday()) % 7
                 for days in (ahead, ahead + 7, ahead - 7, 7 - today.weekday() + WEEKDAYS.index(word.text)):

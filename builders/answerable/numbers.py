@@ -76,20 +76,20 @@ def _in_digits(index: int, text: str) -> Iterator[Mention]:
             value = value.scaleb(int(found["exponent"]))
         place = Span(index, found.start("digits"), found.end("digits"))
         rest = (found["rest"] or "").strip(" -").lower()
-        after = text[found.end("digits") : found.end("digits") + 16]
-        yield Mention(value, "", place)
-        if found["sign"] or text[: found.start()].rstrip().endswith(("-", "\u2212", "minus", "negative")):
-            yield Mention(-value, "", place)
-        if _LOSS.search(text[: found.start()]):
-            yield Mention(-value, "a loss is negative", place)
-        if re.match(r"[\s\u00b0\u2032'\"]*(?:[WS]\b|west|south)", after):
-            yield Mention(-value, "west and south are negative", place)
-        if rest == "%" or rest.startswith("percent"):
-            yield Mention(value / 100, "percent as a fraction", place)
-        if rest in MULTIPLES:
-            yield Mention(value * MULTIPLES[rest], "multiple", place)
-        for factor in factors(rest):
-            yield Mention(value * factor, "unit", place)
+        before, after = text[: found.start()], text[found.end("digits") : found.end("digits") + 16]
+        negative = found["sign"] or before.rstrip().endswith(("-", "\u2212", "minus", "negative"))
+        meanings = (
+            (True, value, ""),
+            (negative, -value, ""),
+            (_LOSS.search(before), -value, "a loss is negative"),
+            (_WEST_OR_SOUTH.match(after), -value, "west and south are negative"),
+            (rest == "%" or rest.startswith("percent"), value / 100, "percent as a fraction"),
+            (rest in MULTIPLES, value * MULTIPLES.get(rest, 1), "multiple"),
+            *((True, value * factor, "unit") for factor in factors(rest)),
+        )
+        for is_so, meant, how in meanings:
+            if is_so:
+                yield Mention(meant, how, place)
 
 
 _FEET = re.compile(
@@ -98,6 +98,7 @@ _FEET = re.compile(
 _LOSS = re.compile(
     r"(?i)\b(?:loss|losses|lose|lost|donated|spent|withdr\w+|decrease\w*|minus|negative|below)\W+(?:\w+\W+){0,2}$"
 )
+_WEST_OR_SOUTH = re.compile(r"[\s\u00b0\u2032'\"]*(?:[WS]\b|west|south)")
 _TWO_DIGITS = re.compile(r"['\u2019](\d\d)\b")
 _YEARS_AGO = re.compile(r"(?i)\b(\w+) years? ago\b")
 

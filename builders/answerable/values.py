@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import cached_property
+from typing import TypeAlias
 
 import msgspec
 
@@ -15,6 +16,11 @@ from robustbench_tc.schema import ANY, OMIT, Json, Tool
 from ..plain import Span, literal
 from . import dates, numbers, schemas, tables
 from .reading import KINDS, NOWHERE, Finding, Kind, Reading, split, stem
+
+Schema: TypeAlias = dict[str, Json]
+
+UNDECLARED: Schema = {}
+"""Of a parameter that its tool does not declare."""
 
 _STOP = frozenset(
     "a an the of in on at for to and or with by from is are my your our me i you it this that as be s".split()
@@ -61,8 +67,10 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
     def _says(self, text: str) -> Span | None:
         return self.reading.find_any_case(text) or self.reading.find_words(text, stems=True)
 
-    def _defined(self, value: Json, schema: Json, tool: Tool | None) -> str | None:
-        return schemas.source(value, schema, tool, self._says)
+    def _defined(self, value: Json, schema: Schema, tool: Tool | None) -> Finding | None:
+        if schema is UNDECLARED or not (said := schemas.source(value, schema, tool, self._says)):
+            return None
+        return Finding("schema", said)
 
     def accepted(self, values: Iterable[Json], schema: Json, tool: Tool | None) -> Finding:
         """The class of a parameter: the surest one of the values that are accepted."""
@@ -70,65 +78,56 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         for value in values:
             if value is None or value in (OMIT, ANY):
                 return Finding("free", "any value" if value == ANY else "may be left out")
-            found = self.value(value, schema, tool)
+            found = self.value(value, schema if isinstance(schema, dict) else UNDECLARED, tool)
             if best is NOWHERE or KINDS.index(found.kind) < KINDS.index(best.kind):
                 best = found
         return best
 
-    def value(self, value: Json, schema: Json, tool: Tool | None) -> Finding:
+    def value(self, value: Json, schema: Schema, tool: Tool | None) -> Finding:
         """The class of one value; that of a list or object is the class of its least sure part."""
         if isinstance(value, list):
             return self._list(value, schema, tool)
         if isinstance(value, dict):
             return self._object(value, schema, tool)
         if isinstance(value, bool):
-            said = self._defined(value, schema, tool)
-            return Finding("schema", said or "yes or no")
+            return self._defined(value, schema, tool) or Finding("schema", "yes or no")
         if isinstance(value, int | float):
             return self._number(value, schema, tool)
         return self._text(str(value), schema, tool)
 
-    def _list(self, value: list[Json], schema: Json, tool: Tool | None) -> Finding:
-        said = self._defined(value, schema, tool)
-        if said:
-            return Finding("schema", said)
-        if not value:
-            return Finding("convention", "empty list")
-        items = schema.get("items") if isinstance(schema, dict) else None
-        inner = {
-            "description": schema.get("description", "") if isinstance(schema, dict) else "",
-            **(items if isinstance(items, dict) else {}),
-        }
-        return _weakest([self.value(one, inner, tool) for one in value])
+    def _list(self, value: list[Json], schema: Schema, tool: Tool | None) -> Finding:
+        if found := self._defined(value, schema, tool):
+            return found
+        items = schema.get("items")
+        inner = {"description": schema.get("description", "")} | (items if isinstance(items, dict) else {})
+        return _weakest([self.value(one, inner, tool) for one in value], "empty list")
 
-    def _object(self, value: dict[str, Json], schema: Json, tool: Tool | None) -> Finding:
-        properties = schema.get("properties") if isinstance(schema, dict) else None
+    def _object(self, value: dict[str, Json], schema: Schema, tool: Tool | None) -> Finding:
+        properties = schema.get("properties")
         found = []
         for name, one in value.items():
             inner = properties.get(name) if isinstance(properties, dict) else None
-            inner = (
-                inner
-                if isinstance(inner, dict)
-                else {"description": schema.get("description", "") if isinstance(schema, dict) else ""}
-            )
+            if not isinstance(inner, dict):
+                inner = {"description": schema.get("description", "")}
             if self.accepts_inside and isinstance(one, list):
                 found.append(self.accepted(one, inner, tool))
             else:
                 found.append(self.value(one, inner, tool))
-        return _weakest(found) if found else Finding("convention", "empty object")
+        return _weakest(found, "empty object")
 
-    def _number(self, value: int | float, schema: Json, tool: Tool | None) -> Finding:
+    def _number(self, value: int | float, schema: Schema, tool: Tool | None) -> Finding:
         wanted = numbers.number(value)
         assert wanted is not None
-        if found := self._mentioned(wanted, "verbatim", ""):
-            return found
-        if said := self._defined(value, schema, tool):
-            return Finding("schema", said)
-        return self._derived(wanted, schema) or NOWHERE
+        return (
+            self._mentioned(wanted, "verbatim", "")
+            or self._defined(value, schema, tool)
+            or self._derived(wanted, schema)
+            or NOWHERE
+        )
 
-    def _derived(self, wanted: Decimal, schema: Json) -> Finding | None:
+    def _derived(self, wanted: Decimal, schema: Schema) -> Finding | None:
         """A number that follows from those that are said."""
-        text = str(schema.get("description", "")).lower() if isinstance(schema, dict) else ""
+        text = str(schema.get("description", "")).lower()
         from_zero, in_cents = _FROM_ZERO.search(text), _IN_CENTS.search(text)
         for one in self.numbers:
             if from_zero and one.value == wanted + 1:
@@ -139,89 +138,76 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
             return Finding("date_time", "month of a date", month)
         if wanted in (0, 1) and _BEGINNING.search(text):
             return Finding("convention", "from the beginning")
-        for said, place in self._counts:
-            if numbers.same(said, wanted):
-                return Finding("knowledge", "a number that everybody knows", place)
-        for value, place in [
+        for word in self.reading.words:
+            if any(numbers.same(Decimal(str(count)), wanted) for count in tables.COUNTS.get(word.text, ())):
+                return Finding("knowledge", "a number that everybody knows", word.place)
+        following = (
             *self.calendar.differences,
             *numbers.bounds(self.reading),
             *numbers.within_ranges(self.reading),
-        ]:
-            if value == wanted:
-                return Finding("number", "follows from what is said", place)
-        return None
-
-    @cached_property
-    def _counts(self) -> tuple[tuple[Decimal, Span], ...]:
-        return tuple(
-            (Decimal(str(count)), word.place)
-            for word in self.reading.words
-            for count in tables.COUNTS.get(word.text, ())
         )
+        place = next((place for value, place in following if value == wanted), None)
+        return None if place is None else Finding("number", "follows from what is said", place)
 
-    def _text(self, value: str, schema: Json, tool: Tool | None) -> Finding:
+    def _text(self, value: str, schema: Schema, tool: Tool | None) -> Finding:
         text = value.strip()
-        if place := self.reading.find(text):
-            return self.where(place, "verbatim")
-        meant = dates.golden(text)
-        missing = None
-        for moment in meant:
-            evidence = self.calendar.find(moment)
-            if evidence.place is not None:
-                return self.where(evidence.place, "date_time", evidence.note)
-            missing = missing or evidence.note
         wanted = numbers.number(text)
-        if wanted is not None and (said_number := self._mentioned(wanted, "number", "digits")):
-            return said_number
-        if said := self._defined(value, schema, tool):
-            return Finding("schema", said)
-        if missing:
-            return Finding("nowhere", missing)
-        if wanted is not None and (derived := self._derived(wanted, schema)):
-            return derived
-        if place := self.reading.find(text.replace("\n", "  ")):
-            return self.where(place, "convention", "line breaks")
+        dated = [self.calendar.find(moment) for moment in dates.golden(text)]
+        day = next((one for one in dated if one.place is not None), None)
+        if found := (
+            self.where(self.reading.find(text), "verbatim")
+            or (day and self.where(day.place, "date_time", day.note))
+            or (wanted is not None and self._mentioned(wanted, "number", "digits"))
+            or self._defined(value, schema, tool)
+        ):
+            return found
+        if dated:
+            return Finding("nowhere", dated[0].note)
+        if found := (wanted is not None and self._derived(wanted, schema)) or self.where(
+            self.reading.find(text.replace("\n", "  ")), "convention", "line breaks"
+        ):
+            return found
         if text.lower() in ("true", "false"):
             return Finding("schema", "yes or no")
-        if " to " in text and (halves := [dates.golden(half) for half in text.split(" to ")]) and all(halves):
-            return _weakest([self._text(half, schema, tool) for half in text.split(" to ")])
+        halves = text.split(" to ")
+        if len(halves) > 1 and all(map(dates.golden, halves)):
+            return _weakest([self._text(half, schema, tool) for half in halves])
         if isinstance(inner := literal(text), list | dict):
             return self.value(inner, schema, tool)
         return self._in_other_form(text, schema, tool)
 
-    def _in_other_form(self, text: str, schema: Json, tool: Tool | None) -> Finding:
+    def _in_other_form(self, text: str, schema: Schema, tool: Tool | None) -> Finding:
         """The class of a text that nobody says as it is and no definition has."""
         if len(text) < 3 and text.isalpha():  # a code: IT is not the word "it"
-            unit = self.reading.find_unit(text)
-            return self.other_name(text) or (NOWHERE if unit is None else self.where(unit, "verbatim"))
-        if place := self.reading.find_any_case(text):
-            return self.where(place, "convention", "case")
-        if place := self.reading.find_words(text):
-            return self.where(place, "convention", "case and punctuation")
-        if place := self.reading.find_words(text, stems=True):
-            return self.where(place, "convention", "inflection")
-        if found := self.other_name(text) or self.with_region(text) or self.own_language(text):
-            return found
-        if tables.is_region(text.rpartition(",")[2]) and "," in text:
+            return self.other_name(text) or self.where(self.reading.find_unit(text), "verbatim") or NOWHERE
+        found = (
+            self.where(self.reading.find_any_case(text), "convention", "case")
+            or self.where(self.reading.find_words(text), "convention", "case and punctuation")
+            or self.where(self.reading.find_words(text, stems=True), "convention", "inflection")
+            or self.other_name(text)
+            or self.with_region(text)
+            or self.own_language(text)
+        )
+        if found is None and "," in text and tables.is_region(text.rpartition(",")[2]):
             return NOWHERE  # a city is said, and where it lies is neither said nor known
-        return self.put_together(text, schema, tool) or self.misspelt(text) or NOWHERE
+        return found or self.put_together(text, schema, tool) or self.misspelt(text) or NOWHERE
 
     def _mentioned(self, wanted: Decimal, kind: Kind, note: str) -> Finding | None:
         """The class of a number that is said; `kind` and `note`: where it is said in digits."""
-        for one in self.numbers:
-            if numbers.same(one.value, wanted):
-                if one.how == "unit":
-                    return Finding("convention", "unit", one.place)
-                return self.where(one.place, "number" if one.how else kind, one.how or note)
-        return None
+        one = next((one for one in self.numbers if numbers.same(one.value, wanted)), None)
+        if one is None:
+            return None
+        if one.how == "unit":
+            return Finding("convention", "unit", one.place)
+        return self.where(one.place, "number" if one.how else kind, one.how or note)
 
     # Words in another form than they are said: names, codes, order, spelling, formulas.
 
-    def where(self, place: Span, kind: Kind, note: str = "") -> Finding:
-        """A finding at this passage; one that lies in an earlier call or its result is of that class."""
-        return (
-            Finding("tool_result", note, place) if self.reading.earlier(place) else Finding(kind, note, place)
-        )
+    def where(self, place: Span | None, kind: Kind, note: str = "") -> Finding | None:
+        """A finding at this passage, if there is one; in an earlier call or its result it is of that class."""
+        if place is None:
+            return None
+        return Finding("tool_result" if self.reading.earlier(place) else kind, note, place)
 
     def other_name(self, text: str) -> Finding | None:
         """Another form of a name that is said: a code, a symbol, an abbreviation."""
@@ -232,17 +218,13 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
 
     def with_region(self, text: str) -> Finding | None:
         """`City, Region`: the city is said, and where it lies is known or said."""
-        city, comma, region = (part.strip() for part in text.rpartition(","))
-        if not comma or not city:
-            return None
-        place = self.reading.find_any_case(city)
-        alias = None if place else self.other_name(city)
-        place = place or (alias.place if alias else None)
-        if place is None:
-            return None
-        if self.reading.find_any_case(region):
+        city, _, region = (part.strip() for part in text.rpartition(","))
+        place, alias = self.reading.find_any_case(city), self.other_name(city)
+        if place is None and alias is not None:
+            place = alias.place
+        if place and self.reading.find_any_case(region):
             return self.where(place, "convention", "list")
-        for name, _, why in tables.known(region):
+        for name, _, why in tables.known(region) if place else ():
             if name == city.lower():
                 return self.where(place, "knowledge", why)
             if self.reading.find_any_case(name):
@@ -261,20 +243,13 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
 
     def misspelt(self, text: str) -> Finding | None:
         """A word of the dialogue with a letter or two wrong."""
-        wanted = split(text)
         if len(text) < 6 or any(char.isdigit() for char in text):
             return None
-        places = []
-        for word in wanted:
-            near = (
-                difflib.get_close_matches(word, self._said, 1, 0.84)
-                if len(word) >= 6
-                else [word] * (word in self._said)
-            )
-            if not near:
-                return None
-            places.append(self._said[near[0]])
-        return self.where(places[0], "convention", "spelling") if places else None
+        near = [
+            difflib.get_close_matches(word, self._said, 1, 0.84 if len(word) >= 6 else 1)
+            for word in split(text)
+        ]
+        return self.where(self._said[near[0][0]], "convention", "spelling") if near and all(near) else None
 
     @cached_property
     def _said(self) -> dict[str, Span]:
@@ -283,12 +258,12 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
             made.setdefault(word.text, word.place)
         return made
 
-    def put_together(self, text: str, schema: Json, tool: Tool | None) -> Finding | None:
+    def put_together(self, text: str, schema: Schema, tool: Tool | None) -> Finding | None:
         """A text of words that are said in other order or form, in a form that the definition may give."""
         if "\n" in text or _CODE.search(text):
             return self._expression(text)
-        facts = schema.items() if isinstance(schema, dict) else ()
-        defined = [*(str(value) for key, value in facts if key != "type"), tool.description if tool else ""]
+        defined = [str(value) for key, value in schema.items() if key != "type"]
+        defined.append(tool.description if tool else "")
         form = {stem(word) for word in split(" ".join(defined))}
         if len(split(text)) > _LONGEST and " " in text:
             return None
@@ -311,26 +286,28 @@ class Reader(msgspec.Struct, frozen=True, dict=True):
         """A word that begins as this one does, the shorter one at least three letters."""
         if len(word) < 3 or not word.isalpha():
             return None
-        for said, place in self._said.items():
-            if (
-                len(said) >= 3
-                and said.isalpha()
-                and min(len(said), len(word)) * 2 >= max(len(said), len(word)) - 3
-                and (said.startswith(word) or word.startswith(said))
-            ):
-                return place
-        return None
+        return next((place for said, place in self._said.items() if _one_begins_the_other(said, word)), None)
 
     def _expression(self, text: str) -> Finding | None:
         """A formula or piece of code, however it is spaced and its signs are written."""
         wanted = _squeezed(text)
-        if not re.search(r"[\d=()*+/^<>]", text):
+        if len(wanted) < 2 or not re.search(r"[\d=()*+/^<>]", text):
             return None
         for index, whole in enumerate(self.reading.texts):
-            squeezed = _squeezed(whole)
-            if len(wanted) >= 2 and wanted in squeezed:
+            if wanted in _squeezed(whole):
                 return Finding("convention", "expression", Span(index, 0, len(whole)))
         return None
+
+
+def _one_begins_the_other(said: str, word: str) -> bool:
+    """Whether the shorter word has three letters or more, and about half of those of the longer one."""
+    shorter, longer = sorted((said, word), key=len)
+    return (
+        len(shorter) >= 3
+        and said.isalpha()
+        and len(shorter) * 2 >= len(longer) - 3
+        and longer.startswith(shorter)
+    )
 
 
 _FROM_ZERO = re.compile(
@@ -340,5 +317,5 @@ _IN_CENTS = re.compile(r"\bcents?\b|smallest unit")
 _BEGINNING = re.compile(r"page number|page to|starting (?:point|index|page)|\boffset\b")
 
 
-def _weakest(found: list[Finding]) -> Finding:
-    return max(found, key=lambda one: KINDS.index(one.kind))
+def _weakest(found: list[Finding], empty: str = "") -> Finding:
+    return max(found, key=lambda one: KINDS.index(one.kind), default=Finding("convention", empty))

@@ -239,14 +239,11 @@ def _siblings(sample: Sample) -> list[Tool]:
 
 def swapped(clean: Sample, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> Iterator[Change]:
     """The diff entries: every message and tool of the clean row leaves, the others come."""
-    for place, message in enumerate(clean.messages):
-        yield Change(f"/messages/{place}", msgspec.to_builtins(message), None)
-    for place, message in enumerate(messages):
-        yield Change(f"/messages/{place}", None, msgspec.to_builtins(message))
-    for place, tool in enumerate(clean.tools):
-        yield Change(f"/tools/{place}", plain(tool), None)
-    for place, tool in enumerate(tools):
-        yield Change(f"/tools/{place}", None, plain(tool))
+    for part, gone, came in (("messages", clean.messages, messages), ("tools", clean.tools, tools)):
+        for place, one in enumerate(gone):
+            yield Change(f"/{part}/{place}", msgspec.to_builtins(one), None)
+        for place, one in enumerate(came):
+            yield Change(f"/{part}/{place}", None, msgspec.to_builtins(one))
 
 
 class Irrelevant(NoCall, frozen=True):

@@ -36,17 +36,15 @@ from .registry import (
     NO_PARAMETERS,
     Gold,
     accepts,
-    added,
     calls_of,
     donor,
     gold_tools,
     golds,
     in_form_of,
-    index_of,
-    insert,
     keeps_gold,
     near_duplicates,
     surplus,
+    with_new_tools,
 )
 
 ACTION: Facts = {
@@ -79,10 +77,8 @@ class SameName(Perturbation, frozen=True, kw_only=True):
         Raises NotApplicable where there is no gold description to copy, no donor, or no difference from gold.
         """
         pool = context.donors.get(sample.source, ())
-        gold = golds(sample)
-        new = [self._distractor(one, sample, pool, rng) for one in gold]
-        tools = insert(sample.tools, new, rng)
-        return self.row(sample, added(tools, new), tools=tools, gold_tool_index=index_of(tools, gold[0].tool))
+        new = [self._distractor(one, sample, pool, rng) for one in golds(sample)]
+        return with_new_tools(self, sample, new, rng)
 
     def _distractor(self, gold: Gold, sample: Sample, pool: Sequence[Tool], rng: random.Random) -> Tool:
         tool = gold.tool
@@ -195,15 +191,13 @@ class Redundant(Perturbation, frozen=True):
         if not new:
             raise NotApplicable("no_new_tool")
         short = len(new) < PER_TOOL * len(texts)
-        tools = insert(sample.tools, new, rng)
-        index = sample.gold_tool_index
-        return self.row(
+        return with_new_tools(
+            self,
             sample,
-            added(tools, new),
+            new,
+            rng,
             generator="+".join(sorted({text.generator for text in texts})),
             flags=("fewer_redundant_tools",) if short else (),
-            tools=tools,
-            gold_tool_index=None if index is None else index_of(tools, sample.tools[index]),
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:

@@ -14,7 +14,6 @@ first answer's, are left out.
 
 import random
 import re
-from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, dumps
@@ -34,10 +33,9 @@ from .offers import (
     accepted_names,
     annotated,
     free_name,
-    tool_changes,
 )
 from .query import called_in_history, wished
-from .registry import gold_change, gold_tools
+from .registry import gold_tools
 
 Schema = dict[str, Json]
 
@@ -74,8 +72,6 @@ class Balanced(Preference, frozen=True, kw_only=True):
     design: str
     mirrored: bool = False
     """Whether the shared draws are taken the other way round."""
-    wishes: Mapping[str, tuple[str, ...]]
-    """Sentences that join the request, by `quality`."""
 
     def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
         """What the gold tool and the other one offer. Raises NotApplicable.
@@ -106,26 +102,11 @@ class Balanced(Preference, frozen=True, kw_only=True):
         new_name = free_name(original.name + "_1", {tool.name for tool in sample.tools})
         suffixed = self.suffixed(drawn)
         plain_side, new_side = (pair.other, pair.gold) if suffixed else (pair.gold, pair.other)
-        treated = list(sample.tools)
-        treated[index] = _made(original.name, original, plain_side)
-        new = _made(new_name, original, new_side)
+        tools = [*sample.tools, _made(new_name, original, new_side)]
+        tools[index] = _made(original.name, original, plain_side)
         golden = _called(self.answers(sample, pair.gold), new_name if suffixed else original.name)
-        changes = gold_change(sample, golden)
-        messages, change = wished(sample, rng.choice(self.wishes[self.quality]))
-        changes.append(change)
-        tools = [*treated, new]
-        order = list(range(len(tools)))
-        rng.shuffle(order)
-        changes += tool_changes(sample.tools, tools, order)
-        return self.row(
-            sample,
-            changes,
-            flags=(NAMES_DISTRACTOR,) if suffixed and original.name in called_in_history(sample) else (),
-            messages=messages,
-            tools=tuple([tools[at] for at in order]),
-            golden_answers=golden,
-            gold_tool_index=order.index(len(treated) if suffixed else index),
-        )
+        misled = suffixed and original.name in called_in_history(sample)
+        return self.shuffled(sample, tools, golden, len(sample.tools) if suffixed else index, misled, rng)
 
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
         """What is wrong with what the gold tool and the other one offer."""
@@ -183,33 +164,47 @@ BALANCED: Facts = {
 class Offer(NamedTuple):
     """What a description says that a call costs or takes."""
 
+    quality: str
+    unit: str
     value: float
     """Dollars per call, or milliseconds."""
     start: int
     """Where the description's annotations begin."""
 
 
-_OFFERS = {
-    "cost": re.compile(r"Price per (?P<unit>call|1,000 calls): \$(?P<number>\d+\.\d+)\."),
-    "time": re.compile(r"Typical response time: (?P<number>\d+(?:\.\d+)?) (?P<unit>ms|s)\."),
-}
-_NOTE = (
-    r"(?:Price per call: \$\d+\.\d{3}|Price per 1,000 calls: \$\d+\.\d\d"
-    r"|Typical response time: (?:\d+ ms|\d+(?:\.\d{1,3})? s))\."
+_UNITS = {"call": ("cost", 1.0), "calls": ("cost", 0.001), "ms": ("time", 1.0), "s": ("time", 1000.0)}
+"""The units of annotations by the names of their groups: what they measure, and what one of them is."""
+
+_NOTE = re.compile(
+    r"(?:Price per call: \$(?P<call>\d+\.\d{3})|Price per 1,000 calls: \$(?P<calls>\d+\.\d\d)"
+    r"|Typical response time: (?:(?P<ms>\d+) ms|(?P<s>\d+(?:\.\d{1,3})?) s))\."
 )
-_LAST = re.compile(rf"(?:{_NOTE} )*{_NOTE}\Z")
+_BARE = re.sub(r"\?P<\w+>", "?:", _NOTE.pattern)
+_LAST = re.compile(rf"(?:{_BARE} )*{_BARE}\Z")
 """The annotations that a description ends with; what else it says of a price or time is its own text."""
 
-_PER = {"call": 1.0, "1,000 calls": 0.001, "ms": 1.0, "s": 1000.0}
+
+def offers_in(description: str) -> list[Offer]:
+    """The offers that a description ends with, in order."""
+    notes = _LAST.search(description)
+    if notes is None:
+        return []
+    offers = []
+    for said in _NOTE.finditer(notes.group()):
+        unit = said.lastgroup or ""
+        quality, factor = _UNITS[unit]
+        offers.append(Offer(quality, unit, round(float(said[unit]) * factor, 6), notes.start()))
+    return offers
 
 
 def offer_in(description: str, quality: str) -> Offer | None:
     """The offer of that quality that a description ends with; None where it makes none."""
-    notes = _LAST.search(description)
-    found = [*_OFFERS[quality].finditer(notes.group())] if notes else []
-    if notes is None or not found:
-        return None
-    return Offer(round(float(found[-1]["number"]) * _PER[found[-1]["unit"]], 6), notes.start())
+    return next((one for one in reversed(offers_in(description)) if one.quality == quality), None)
+
+
+def stated(side: Side) -> list[Offer]:
+    """The offers of a side, if its note says nothing else."""
+    return [offer for offer in offers_in(side.note) if offer.start == 0]
 
 
 def offers_of(quality: str, rng: random.Random) -> tuple[int, int]:

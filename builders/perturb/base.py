@@ -12,8 +12,8 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -85,60 +85,43 @@ def _key(kind: str, tool: str | None, parameter: str | None, text: str, sample: 
     return hashlib.sha256(_ENCODE(parts)).hexdigest()[:32]  # texts only: `dumps` has nothing to look for
 
 
-Made = TypeVar("Made")
-
 Taken: TypeAlias = Callable[[Sample, Mapping[str, str]], bool]
 """Whether the sample's scorer takes its golden call with other texts for the values that the map names."""
 
 
-class Context:
-    """What a unit may look at besides the sample: accepted texts by key, donor tools by source, and the clean
-    samples of the build."""
+class Context(msgspec.Struct, frozen=True, dict=True, eq=False):
+    """What a unit may look at besides the sample: accepted texts, donor tools, and the clean samples of the
+    build."""
 
-    def __init__(
-        self,
-        texts: Mapping[str, Text | str] | None = None,
-        donors: Mapping[str, Sequence[Tool]] | None = None,
-        silent: frozenset[str] = frozenset(),
-        loans: Mapping[str, tuple[Sample, ...]] | None = None,
-        samples: Sequence[Sample] = (),
-        taken: Taken = taken_by_scorer,
-    ) -> None:
-        """`silent`: the model-written types for which nobody writes anything. `loans`: samples that types
-        borrow, by name (`Perturbation.borrows`). `taken`: the scorer's word."""
-        self.taken = taken
-        self._texts = texts or {}
-        self.donors = donors or {}
-        """Tools of each source's clean samples that may lend parameters, in a fixed order."""
-        self._silent = silent
-        self._loans = loans or {}
-        self._lent: dict[tuple[str, str], list[Sample]] = defaultdict(list)
-        for name, lent in self._loans.items():
-            for sample in lent:
-                self._lent[name, sample.clean_id].append(sample)
-        self.samples = samples
-        """The clean samples of the build, in order."""
-        self._made: dict[type, object] = {}
-
-    def once(self, kind: type[Made], make: Callable[[], Made]) -> Made:
-        """What `make` gives: the same for all rows, and made when a row first asks for it."""
-        found = self._made.get(kind)
-        if not isinstance(found, kind):
-            found = self._made[kind] = make()
-        return found
+    texts: Mapping[str, Text | str] = {}
+    """By key of their request; or the reason why there is none."""
+    donors: Mapping[str, Sequence[Tool]] = {}
+    """Tools of each source's clean samples that may lend parameters, in a fixed order."""
+    silent: frozenset[str] = frozenset()
+    """The model-written types for which nobody writes anything."""
+    loans: Mapping[str, tuple[Sample, ...]] = {}
+    """Samples that types borrow, by name (`Perturbation.borrows`, `builders/plan.py`)."""
+    samples: Sequence[Sample] = ()
+    """The clean samples of the build, in order."""
+    taken: Taken = taken_by_scorer
+    """The scorer's word."""
 
     def text(self, request: TextRequest) -> Text:
         """The accepted answer. Raises NotApplicable with the reason when there is none."""
-        if request.kind in self._silent:
+        if request.kind in self.silent:
             raise NotApplicable(NOT_GENERATED)
-        found = self._texts.get(request.key, "no_answer")
+        found = self.texts.get(request.key, "no_answer")
         if isinstance(found, str):
             raise NotApplicable(found)
         return found
 
-    def loan(self, name: str) -> tuple[Sample, ...]:
-        """The samples of a loan (`builders/plan.py`); () where nobody lends them."""
-        return self._loans.get(name, ())
+    @cached_property
+    def _lent(self) -> Mapping[tuple[str, str], Sequence[Sample]]:
+        found: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+        for name, lent in self.loans.items():
+            for sample in lent:
+                found[name, sample.clean_id].append(sample)
+        return found
 
     def lent(self, name: str, clean_id: str) -> Sequence[Sample]:
         """Those of the loan that are lent for one clean sample, in order."""

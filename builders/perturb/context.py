@@ -6,7 +6,7 @@ golden value stands there, and the request itself stays as it was and stands las
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -22,7 +22,7 @@ from .base import (
     broken,
     register,
 )
-from .context_session import GRAMMAR, Carried, Session, callable_tools
+from .context_session import GRAMMAR, Session, callable_tools, carried
 from .context_text import Writer, holds
 from .query import gold_texts
 
@@ -55,7 +55,11 @@ class Before(Perturbation, frozen=True, kw_only=True):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """The exchanges before the request. Raises NotApplicable with a reason."""
         head = leading(sample.messages)
-        added = self._exchanges(sample, rng, context)
+        added: list[Message] = []
+        for exchange in self.exchanges(sample, rng, context):
+            added += exchange
+            if sum(len(message.content) for message in added) >= self.tokens * TOKEN:
+                break
         messages = (*sample.messages[:head], *added, *sample.messages[head:])
         changes = [
             Change(f"/messages/{number}", None, msgspec.to_builtins(one))
@@ -63,8 +67,8 @@ class Before(Perturbation, frozen=True, kw_only=True):
         ]
         return self.row(sample, changes, messages=messages)
 
-    def _exchanges(self, sample: Sample, rng: random.Random, context: Context) -> list[Message]:
-        """Exchanges until they are long enough."""
+    def exchanges(self, sample: Sample, rng: random.Random, context: Context) -> Iterator[Sequence[Message]]:
+        """Exchanges without end. Raises NotApplicable with a reason."""
         raise NotImplementedError
 
     def left_out(self, sample: Sample) -> tuple[str, ...]:
@@ -119,16 +123,13 @@ class Text(Before, frozen=True):
         names = (call.name.casefold() for answer in sample.golden_answers for call in answer)
         return (*values(sample), *dict.fromkeys(names))
 
-    def _exchanges(self, sample: Sample, rng: random.Random, context: Context) -> list[Message]:
+    def exchanges(self, sample: Sample, rng: random.Random, context: Context) -> Iterator[Sequence[Message]]:
+        """A request and its answer."""
         writer = Writer(rng, self.left_out(sample))
-        found: list[Message] = []
-        length = 0
-        while length < self.tokens * TOKEN:
+        while True:
             request = f"{writer.prose('report', rng.randint(2, 6))} {writer.sentence('ask')}"
             answer = writer.prose("counsel", rng.randint(2, 5))
-            found += [Message("user", request), Message("assistant", answer)]
-            length += len(request) + len(answer)
-        return found
+            yield Message("user", request), Message("assistant", answer)
 
 
 TEXT: Facts = {
@@ -148,23 +149,19 @@ TEXT: Facts = {
 class Calls(Before, frozen=True):
     """Exchanges with calls and their results."""
 
-    def _exchanges(self, sample: Sample, rng: random.Random, context: Context) -> list[Message]:
+    def exchanges(self, sample: Sample, rng: random.Random, context: Context) -> Iterator[Sequence[Message]]:
+        """A request, calls with their results, and an answer."""
         tools = callable_tools(sample)
         if not tools:
             raise NotApplicable("no_tool_to_call")
         writer = Writer(rng, self.left_out(sample), GRAMMAR)
-        carried = context.once(Carried, lambda: Carried(context.samples))
-        session = Session(writer, tools, carried.pairs)
-        found: list[Message] = []
-        length = 0
-        while length < self.tokens * TOKEN:
+        session = Session(writer, tools, carried(context))
+        while True:
             tried = (session.exchange() for _ in range(_TRIES))
             said = next((one for one in tried if one is not None), None)
             if said is None:
                 raise NotApplicable("too_little_text")
-            found += said
-            length += sum(len(message.content) for message in said)
-        return found
+            yield said
 
 
 CALLS: Facts = {

@@ -6,7 +6,8 @@ values and of values from other samples' golds.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from robustbench_tc import sources
@@ -14,6 +15,7 @@ from robustbench_tc.eval.prompts.calls import tool_call_tags
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Message, Sample, Tool, dumps
 
 from ..answerable import NAMES_ONLY
+from .base import Context
 from .context_orders import arguments
 from .context_text import PROSE, Writer
 
@@ -98,18 +100,17 @@ _PRIVATE = re.compile(r"(?i)pass|token|key|secret|mail|phone|card|account|user|s
 """Values of other samples that may not be carried into a row."""
 
 
-class Carried:
+@lru_cache(1)  # the same for all rows of a build
+def carried(context: Context) -> tuple[Pair, ...]:
     """Keys and plain texts of the golds of a build's samples, each once, that a result can hold."""
-
-    def __init__(self, samples: Iterable[Sample]) -> None:
-        found: dict[Pair, None] = {}
-        for call in (call for sample in samples for answer in sample.golden_answers for call in answer):
-            for key, accepted in call.parameters.items():
-                for value in accepted[:1]:
-                    plain = isinstance(value, str) and 3 < len(value) <= 60 and "<" not in value
-                    if plain and not _PRIVATE.search(key):
-                        found[key, value] = None
-        self.pairs = tuple(found)
+    found: dict[Pair, None] = {}
+    for call in (call for sample in context.samples for answer in sample.golden_answers for call in answer):
+        for key, accepted in call.parameters.items():
+            for value in accepted[:1]:
+                plain = isinstance(value, str) and 3 < len(value) <= 60 and "<" not in value
+                if plain and not _PRIVATE.search(key):
+                    found[key, value] = None
+    return tuple(found)
 
 
 def callable_tools(sample: Sample) -> tuple[Tool, ...]:

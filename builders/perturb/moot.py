@@ -13,7 +13,7 @@ from typing import NamedTuple
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
-from .balanced import BALANCED, Balanced, Schema, Side, Two, offers_of, the_gold_tool
+from .balanced import BALANCED, Balanced, Schema, Side, Two, offers_of, stated, the_gold_tool
 from .base import (
     Facts,
     NotApplicable,
@@ -35,11 +35,6 @@ WISHES: dict[str, tuple[str, ...]] = {
         "As long as the tool covers all of it, get me the answer as soon as possible.",
         "I am in a hurry, so choose the fastest tool that can handle every part of this.",
     ),
-}
-
-_READ = {
-    "cost": re.compile(r"Price per call: \$(\d+\.\d{3})\."),
-    "time": re.compile(r"Typical response time: (\d+) ms\."),
 }
 
 _HOW_MADE = (
@@ -73,33 +68,29 @@ def kinds(sample: Sample) -> Kinds:
     needed, unused = [], []
     for name, about in tool.properties.items():
         given = [call.parameters[name] for call in calls if name in call.parameters]
-        values = [
-            value
-            for accepted in given
-            for value in (accepted if isinstance(accepted, list | tuple) else [accepted])
-        ]
+        values = [value for accepted in given for value in accepted]
         default = about.get("default") if isinstance(about, dict) else None
         if len(given) == len(calls) and not any(map(may_be_left_out, given)):
-            if default not in values and any(_stated(value, said, whole=True) for value in values):
+            if default not in values and _stated(values, said, whole=True):
                 needed.append(name)
         elif (
             name not in tool.required
             and all(map(may_be_left_out, given))
-            and not any(_stated(value, said, whole=False) for value in values)
+            and not _stated(values, said, whole=False)
         ):
             unused.append(name)
-    optional = [name for name in needed if name not in tool.required]
     if not needed:
         raise NotApplicable("no_needed_parameter")
     if not unused:
         raise NotApplicable("no_unused_optional_parameter")
-    return Kinds(tuple(optional or needed), tuple(unused))
+    optional = tuple(name for name in needed if name not in tool.required)
+    return Kinds(optional or tuple(needed), tuple(unused))
 
 
 def _stated(value: Json, said: str, *, whole: bool) -> bool:
     """Whether the conversation holds the value's text, or one within it; `whole`: as words of their own."""
     if isinstance(value, dict):
-        return any(_stated(inner, said, whole=whole) for inner in value.values())
+        value = list(value.values())
     if isinstance(value, list | tuple):
         return any(_stated(inner, said, whole=whole) for inner in value)
     if isinstance(value, bool) or value is None or value == OMIT:
@@ -128,20 +119,15 @@ class Moot(Balanced, frozen=True):
         can = kinds(sample)
         is_needed = second != self.mirrored
         better, worse = offers_of(self.quality, rng)
-        lacking = (rng.choice(can.unused), rng.choice(can.needed))[
-            is_needed
-        ]  # both drawn: one stream for two types
+        lacking = (rng.choice(can.unused), rng.choice(can.needed))  # both drawn: one stream for two types
         complete = Side(offer_text(self.quality, worse), tool.parameters)
-        lean = Side(offer_text(self.quality, better), without(tool.parameters, lacking))
+        lean = Side(offer_text(self.quality, better), without(tool.parameters, lacking[is_needed]))
         return Two(complete, lean) if is_needed else Two(lean, complete)
 
     def answers(self, sample: Sample, gold: Side) -> tuple[GoldenAnswer, ...]:
         """The accepted answers without a parameter that the gold tool lacks."""
-        there = gold.parameters.get("properties", {})
         known = sample.tools[the_gold_tool(sample)].properties.keys()
-        lost = known - there.keys()
-        if not any(lost & call.parameters.keys() for answer in sample.golden_answers for call in answer):
-            return sample.golden_answers
+        lost = known - gold.parameters.get("properties", {}).keys()
         return tuple(
             tuple(
                 Call(call.name, {k: v for k, v in call.parameters.items() if k not in lost}) for call in one
@@ -150,19 +136,17 @@ class Moot(Balanced, frozen=True):
         )
 
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
-        can = kinds(clean)
         needed = pair.gold.parameters == original.parameters
-        lean = pair.other if needed else pair.gold
-        complete = pair.gold if needed else pair.other
-        if complete.parameters != original.parameters or not any(
-            lean.parameters == without(original.parameters, name)
-            for name in (can.needed if needed else can.unused)
-        ):
+        complete, lean = pair if needed else reversed(pair)
+        deciding = kinds(clean).needed if needed else kinds(clean).unused
+        shortened = [without(original.parameters, name) for name in deciding]
+        if complete.parameters != original.parameters or lean.parameters not in shortened:
             return ["the two tools are not the clean one and one without a parameter that decides"]
-        read = [_READ[self.quality].fullmatch(side.note) for side in (lean, complete)]
-        if read[0] is None or read[1] is None:
+        better, worse = stated(lean), stated(complete)
+        wanted = "call" if self.quality == "cost" else "ms"
+        if [one.unit for one in better] != [wanted] or [one.unit for one in worse] != [wanted]:
             return ["a tool makes no offer"]
-        if float(read[1].group(1)) < 4 * float(read[0].group(1)) - 1e-9:
+        if worse[0].value < 4 * better[0].value - 1e-9:
             return ["the tool that lacks a parameter is not the better offer by a factor of 4"]
         return []
 

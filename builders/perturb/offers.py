@@ -16,8 +16,6 @@ from itertools import chain, count
 from types import MappingProxyType
 from typing import ClassVar, Literal, TypeVar
 
-import msgspec
-
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool, dumps
 
 from .base import (
@@ -104,6 +102,8 @@ class Preference(Perturbation, frozen=True, kw_only=True):
     """Of the distractor's name; None: the gold tool is abbreviated and the distractor keeps its name."""
     stated: bool
     """Whether the query states the preference."""
+    wishes: Mapping[str, tuple[str, ...]] = MappingProxyType(PREFERENCES)
+    """The sentences that state it, by `quality`."""
     values: Mapping[str, tuple[int, ...]] = MappingProxyType(VALUES)
     factors: tuple[int | Fraction, ...] = FACTORS
     """How many times worse the distractor is; times a value it is a whole number."""
@@ -131,21 +131,35 @@ class Preference(Perturbation, frozen=True, kw_only=True):
             worst = max(worst, value)
             offers = self._turned((value, int(value * rng.choice(self.factors))))
             tools[index], distractor = (
-                Tool(
-                    new, annotated(original.description, offer_text(self.quality, offer)), original.parameters
-                )
+                _annotated(original, new, offer_text(self.quality, offer))
                 for new, offer in zip(names[name], offers, strict=True)
             )
             tools.append(distractor)
         for index, tool in enumerate(sample.tools):
             if tool.name in others:
                 worse = offer_text(self.quality, int(worst * rng.choice(self.factors)))
-                tools[index] = msgspec.structs.replace(tool, description=annotated(tool.description, worse))
-        golden = self._golden(sample, names)
-        changes = gold_change(sample, golden)
-        messages = sample.messages
+                tools[index] = _annotated(tool, tool.name, worse)
+        gold_place = len(sample.tools) if self.swapped else next(iter(gold.values()))
+        golden, misled = self._golden(sample, names), self._misled(sample, names)
+        return self.shuffled(sample, tools, golden, gold_place, misled, rng)
+
+    def shuffled(
+        self,
+        sample: Sample,
+        tools: Sequence[Tool],
+        golden: tuple[GoldenAnswer, ...],
+        gold_place: int,
+        misled: bool,
+        rng: random.Random,
+    ) -> Sample:
+        """The row with these tools in a drawn order, after the sentence that says what is wanted, if any.
+
+        `tools`: those of the clean registry, treated, and the new ones after them; `gold_place`: of the gold
+        tool among them.
+        """
+        changes, messages = gold_change(sample, golden), sample.messages
         if self.stated:
-            messages, change = wished(sample, rng.choice(PREFERENCES[self.quality]))
+            messages, change = wished(sample, rng.choice(self.wishes[self.quality]))
             changes.append(change)
         order = list(range(len(tools)))
         rng.shuffle(order)
@@ -153,11 +167,11 @@ class Preference(Perturbation, frozen=True, kw_only=True):
         return self.row(
             sample,
             changes,
-            flags=(NAMES_DISTRACTOR,) if self._misled(sample, names) else (),
+            flags=(NAMES_DISTRACTOR,) if misled else (),
             messages=messages,
             tools=tuple([tools[at] for at in order]),
             golden_answers=golden,
-            gold_tool_index=order.index(len(sample.tools) if self.swapped else next(iter(gold.values()))),
+            gold_tool_index=order.index(gold_place),
         )
 
     def _turned(self, pair: tuple[T, T]) -> tuple[T, T]:
@@ -203,19 +217,20 @@ class Preference(Perturbation, frozen=True, kw_only=True):
         worse by one of the factors."""
         gold, names = gold_tools(clean), self.names(clean)
         others = accepted_names(clean) - gold.keys()
-        expected = list(clean.tools)
-        for name, index in gold.items():
-            tool = expected[index]
-            expected[index], distractor = (
-                Tool(new, tool.description, tool.parameters) for new in names[name]
-            )
-            expected.append(distractor)
-        offers = {tool.name: annotation(tool.description) or 0 for tool in row.tools if _note_of(tool)}
-        bare = (_without_note(tool, clean.tools) for tool in row.tools)
-        if offers.keys() != {name for pair in names.values() for name in pair} | others or sorted(
-            map(dumps, bare)
+        notes = {
+            tool.name: found.group() for tool in row.tools if (found := _ANNOTATION.search(tool.description))
+        }
+        expected: list[Tool] = []
+        for index, tool in enumerate(clean.tools):
+            treated: tuple[str, ...] = (tool.name,) if tool.name in others else ()
+            if gold.get(tool.name) == index:
+                treated = names[tool.name]
+            expected += [_annotated(tool, name, notes.get(name, "")) for name in treated] or [tool]
+        if notes.keys() != {name for pair in names.values() for name in pair} | others or sorted(
+            map(dumps, row.tools)
         ) != sorted(map(dumps, expected)):
             return ["the registry is not the clean one with one distractor per gold tool, and their offers"]
+        offers = {name: annotation(note) or 0 for name, note in notes.items()}
         sides = [self._turned(pair) for pair in names.values()]
         worst = max(offers[better] for better, _ in sides)
         pairs = [(offers[better], worse, offers[worse]) for better, worse in sides]
@@ -226,7 +241,7 @@ class Preference(Perturbation, frozen=True, kw_only=True):
             for better, name, worse in pairs
             if not any(math.isclose(worse, better * factor) for factor in self.factors)
         ]
-        wishes = PREFERENCES[self.quality] if self.stated else ()
+        wishes = self.wishes[self.quality] if self.stated else ()
         asked = [wished(clean, sentence)[0] for sentence in wishes] or [clean.messages]
         place, first = row.gold_tool_index, clean.golden_answers[0][0].name
         return wrong + broken(
@@ -268,19 +283,9 @@ def annotated(description: str, note: str) -> str:
     return f"{text} {note}" if text[-1] in ".!?" else f"{text}. {note}"
 
 
-def _note_of(tool: Tool) -> str:
-    """The annotation that the tool's description ends with; "" for none."""
-    found = _ANNOTATION.search(tool.description)
-    return found.group() if found else ""
-
-
-def _without_note(tool: Tool, known: Sequence[Tool]) -> Tool:
-    """The tool with the description of the known tool that was annotated; itself where none was."""
-    note = _note_of(tool)
-    before = (
-        one.description for one in known if note and annotated(one.description, note) == tool.description
-    )
-    return Tool(tool.name, next(before, tool.description), tool.parameters)
+def _annotated(tool: Tool, name: str, note: str) -> Tool:
+    """The tool under this name, with the annotation."""
+    return Tool(name, annotated(tool.description, note), tool.parameters)
 
 
 def accepted_names(sample: Sample) -> frozenset[str]:

@@ -10,12 +10,11 @@ The better offer after conversion is the gold; its bare number is the smaller on
 """
 
 import random
-import re
 
 from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .balanced import BALANCED, Balanced, Side, Two, offers_of
+from .balanced import BALANCED, Balanced, Side, Two, offers_of, stated
 from .base import (
     Facts,
     broken,
@@ -37,10 +36,6 @@ WISHES: dict[str, tuple[str, ...]] = {
         "My budget is tight and speed is no concern, so take the cheapest tool.",
     ),
 }
-
-_PRICE = r"Price per call: \$(?P<cost>\d+\.\d{3})\."
-_TIME = r"Typical response time: (?P<time>\d+) ms\."
-_BOTH = (re.compile(f"{_PRICE} {_TIME}"), re.compile(f"{_TIME} {_PRICE}"))
 
 _HOW_MADE = (
     "A second tool equivalent to the gold tool enters, named like it and `_1`. Both descriptions state a "
@@ -68,10 +63,11 @@ class Opposed(Balanced, frozen=True):
         return Two(fast, thrifty) if self.quality == "time" else Two(thrifty, fast)
 
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
-        gold, other = (_read(side.note) for side in pair)
-        if gold is None or other is None or gold[2] != other[2]:
+        units, units_of_other = ([one.unit for one in stated(side)] for side in pair)
+        if units != units_of_other or sorted(units) != ["call", "ms"]:
             return ["a tool does not state a price and a time, in the order of the other one"]
-        asked, given_up = (1, 0) if self.quality == "time" else (0, 1)
+        gold, other = ({one.unit: one.value for one in stated(side)} for side in pair)
+        asked, given_up = ("ms", "call") if self.quality == "time" else ("call", "ms")
         return _other_parameters(original, pair) + broken(
             {
                 "the gold tool is not better in what is asked for by a factor of 4": other[asked]
@@ -108,26 +104,6 @@ def _note(price: int, time: int, price_last: bool) -> str:
     return " ".join(reversed(said) if price_last else said)
 
 
-def _read(note: str) -> tuple[float, float, bool] | None:
-    """Price, time, whether the price stands last."""
-    for price_last, wanted in enumerate(_BOTH):
-        if found := wanted.fullmatch(note):
-            return float(found["cost"]), float(found["time"]), bool(price_last)
-    return None
-
-
-_READ_UNIT = {
-    "cost": (
-        re.compile(r"Price per call: \$(\d+\.\d{3})\."),
-        re.compile(r"Price per 1,000 calls: \$(\d+\.\d\d)\."),
-    ),
-    "time": (
-        re.compile(r"Typical response time: (\d+(?:\.\d{1,3})?) s\."),
-        re.compile(r"Typical response time: (\d+) ms\."),
-    ),
-}
-"""The unit with the smaller numbers, and the one with 1,000 times the number for the same offer."""
-
 _HOW_MIXED = (
     "A second tool equivalent to the gold tool enters, named like it and `_1`, and both descriptions state a "
     "{what}, one {small} and one {large}. The gold tool's is better by a factor of 4 or more once both are "
@@ -157,22 +133,15 @@ class MixedUnits(Balanced, frozen=True):
             return f"Price per call: ${value / 1000:.3f}."
         return f"Typical response time: {f'{value} ms' if large else f'{value / 1000:g} s'}."
 
-    def _read(self, note: str) -> tuple[float, bool] | None:
-        """The offer in the unit with the larger numbers, and whether it was said in that unit."""
-        for large, wanted in enumerate(_READ_UNIT[self.quality]):
-            if found := wanted.fullmatch(note):
-                return float(found.group(1)) * (1 if large else 1000), bool(large)
-        return None
-
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
-        gold, other = (self._read(side.note) for side in pair)
-        if gold is None or other is None:
+        gold, other = (stated(side) for side in pair)
+        if [one.quality for one in (*gold, *other)] != [self.quality] * 2 or len(gold) != 1:
             return ["a tool makes no offer in a unit of this type"]
         return _other_parameters(original, pair) + broken(
             {
-                "both offers are in one unit": gold[1] == other[1],
-                "the gold tool's offer is not better by a factor of 4 after conversion": other[0]
-                < 4 * gold[0] - 1e-6,
+                "both offers are in one unit": gold[0].unit == other[0].unit,
+                "the gold tool's offer is not better by a factor of 4 after conversion": other[0].value
+                < 4 * gold[0].value - 1e-9,
             }
         )
 

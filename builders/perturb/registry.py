@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ from robustbench_tc import sources
 from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import CLEAN
 
-from .base import NotApplicable
+from .base import NotApplicable, Perturbation
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 """The schema of a distractor whose type says that it has none."""
@@ -39,32 +39,22 @@ def gold_tools(sample: Sample) -> Mapping[str, int]:
     if not sample.golden_answers or not sample.golden_answers[0]:
         raise NotApplicable("no_gold_call")
     first = sample.golden_answers[0]
-    names = [tool.name for tool in sample.tools]
     found: dict[str, int] = {}
-    for call in first:
-        if call.name in found:
-            continue
-        if sample.type_code == CLEAN and names.count(call.name) > 1:
+    for name in dict.fromkeys(call.name for call in first):
+        places = [at for at, tool in enumerate(sample.tools) if tool.name == name]
+        if sample.type_code == CLEAN and len(places) > 1:
             raise NotApplicable("gold_tool_listed_twice")
-        if call is first[0] and sample.gold_tool_index is not None:
-            found[call.name] = sample.gold_tool_index
-        elif names.count(call.name) > 1:
-            found[call.name] = _among_namesakes(sample, call.name)
-        elif call.name in names:
-            found[call.name] = names.index(call.name)
-        else:
+        if name == first[0].name and sample.gold_tool_index is not None:
+            places = [sample.gold_tool_index]
+        if len(places) > 1:  # an earlier part of a mixed type brought its namesake in
+            calls = calls_of(sample, name)
+            places = [at for at in places if accepts(sample.tools[at], calls)]
+            if len(places) != 1:
+                raise NotApplicable("gold_tool_listed_twice")
+        if not places:
             raise NotApplicable("gold_tool_not_listed")
+        (found[name],) = places
     return found
-
-
-def _among_namesakes(sample: Sample, name: str) -> int:
-    """The place of the one tool of that name that a golden call fits, where an earlier part of a mixed type
-    brought its namesake in. Raises NotApplicable."""
-    calls = calls_of(sample, name)
-    fitting = [at for at, tool in enumerate(sample.tools) if tool.name == name and accepts(tool, calls)]
-    if len(fitting) != 1:
-        raise NotApplicable("gold_tool_listed_twice")
-    return fitting[0]
 
 
 def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
@@ -175,10 +165,16 @@ def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
     return next(place for place, tool in enumerate(tools) if tool is wanted)
 
 
-def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:
-    """Diff entries of tools that were added, at their places in the new registry."""
-    ours = {id(tool) for tool in new}
-    return tuple([Change(f"/tools/{i}", None, plain(t)) for i, t in enumerate(tools) if id(t) in ours])
+def with_new_tools(
+    unit: Perturbation, sample: Sample, new: Sequence[Tool], rng: random.Random, **fields: Any
+) -> Sample:
+    """The row of the type with these fields, in which the new tools have entered at seeded places."""
+    tools, ours = insert(sample.tools, new, rng), {id(tool) for tool in new}
+    changes = [Change(f"/tools/{at}", None, plain(tool)) for at, tool in enumerate(tools) if id(tool) in ours]
+    gold = None
+    if sample.gold_tool_index is not None:
+        gold = index_of(tools, sample.tools[sample.gold_tool_index])
+    return unit.row(sample, changes, tools=tools, gold_tool_index=gold, **fields)
 
 
 def plain(tool: Tool) -> dict[str, Json]:
@@ -225,16 +221,13 @@ def described_parameters(schema: Json, path: str = "") -> Iterator[tuple[str, st
     if not isinstance(schema, dict):
         return
     properties = schema.get("properties")
-    if isinstance(properties, dict):
-        for name, inner in properties.items():
-            where = f"{path}/properties/{as_pointer(name)}"
-            if isinstance(inner, dict):
-                text = inner.get("description")
-                if isinstance(text, str) and text.strip():
-                    yield where, name, text
-                yield from described_parameters(inner, where)
-    if isinstance(schema.get("items"), dict):
-        yield from described_parameters(schema["items"], f"{path}/items")
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        where = f"{path}/properties/{as_pointer(name)}"
+        text = inner.get("description") if isinstance(inner, dict) else None
+        if isinstance(text, str) and text.strip():
+            yield where, name, text
+        yield from described_parameters(inner, where)
+    yield from described_parameters(schema.get("items"), f"{path}/items")
 
 
 _SAID = frozenset(("type", "description"))

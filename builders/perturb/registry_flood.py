@@ -24,7 +24,7 @@ from .base import (
 )
 from .context_orders import content_stems, tool_stems
 from .query import query_text
-from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
+from .registry import donor_pools, keeps_gold, shortest, surplus, with_new_tools
 
 OVERLAP = 0.6
 """From this share of common words on (Jaccard), two names may mean the same purpose."""
@@ -72,12 +72,15 @@ def overlap(left: frozenset[str], right: frozenset[str]) -> float:
     return shared / (len(left) + len(right) - shared) if shared else 0.0
 
 
-class Lenders(dict[str, list[Lender]]):
-    """The tools of each source that may enter: all of its pool but the control tools."""
-
-    def __init__(self, pools: Mapping[str, Sequence[Tool]]) -> None:
-        for source, tools in pools.items():
-            self[source] = [_lender(tool) for tool in tools if tool.name not in CONTROL_TOOLS]
+@lru_cache(1)  # the same for all rows of a build
+def _lenders(context: Context) -> Mapping[str, Sequence[Lender]]:
+    """The tools of each source that may enter: all of its full pool but the control tools."""
+    lent = context.loans.get("pool")
+    pools = donor_pools(lent) if lent else context.donors
+    return {
+        source: [_lender(tool) for tool in tools if tool.name not in CONTROL_TOOLS]
+        for source, tools in pools.items()
+    }
 
 
 def _lender(tool: Tool) -> Lender:
@@ -143,17 +146,8 @@ class Flood(Perturbation, frozen=True, kw_only=True):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Raises NotApplicable where the source has too few tools that may enter."""
-        lent = context.loan("pool")
-        lenders = context.once(Lenders, lambda: Lenders(donor_pools(lent) if lent else context.donors))
-        new = self._drawn(sample, lenders.get(sample.source, ()), rng)
-        tools = insert(sample.tools, new, rng)
-        index = sample.gold_tool_index
-        return self.row(
-            sample,
-            added(tools, new),
-            tools=tools,
-            gold_tool_index=None if index is None else index_of(tools, sample.tools[index]),
-        )
+        new = self._drawn(sample, _lenders(context).get(sample.source, ()), rng)
+        return with_new_tools(self, sample, new, rng)
 
     def _drawn(self, sample: Sample, pool: Sequence[Lender], rng: random.Random) -> list[Tool]:
         gold = gold_of(sample)

@@ -6,6 +6,8 @@ so its name looks as if it belonged to the registry.
 
 import random
 import re
+from collections import Counter
+from contextlib import suppress
 from typing import ClassVar
 
 import msgspec
@@ -14,6 +16,7 @@ from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import (
+    Reworded,
     gold_has_gone,
     judged,
     left,
@@ -30,7 +33,7 @@ from .base import (
     broken,
     register,
 )
-from .query import wish_span, wished
+from .query import wished
 from .registry import gold_change, near_duplicates
 
 EXCHANGES = (
@@ -70,30 +73,29 @@ def ghosts(sample: Sample, context: Context) -> list[str]:
     ]
 
 
-def greeted(sample: Sample, exchange: tuple[str, str]) -> tuple[tuple[Message, ...], list[Change]]:
-    """The messages after a greeting and its answer, and the diff entries of these two."""
-    place = sum(message.role == "system" for message in sample.messages)
-    new = (Message("user", exchange[0]), Message("assistant", exchange[1]))
-    messages = (*sample.messages[:place], *new, *sample.messages[place:])
-    changes = [Change(f"/messages/{place + n}", None, msgspec.to_builtins(one)) for n, one in enumerate(new)]
-    return messages, changes
-
-
-def _naming(template: str) -> str:
-    """The pattern of a text that the template gives; its group is the name that stands for `{ghost}`."""
-    before, after = template.split("{ghost}")
-    return f"{re.escape(before)}([\\w.-]+){re.escape(after)}"
-
-
 class Ghost(Perturbation, frozen=True, kw_only=True):
     """A sibling of the gold tool that is not registered is named."""
 
     TRAITS: ClassVar[tuple[str, ...]] = ("names_a_ghost",)
     names_a_ghost: bool = True
 
+    def spoken(self, sample: Sample, name: str) -> list[Reworded]:
+        """Every way in which the type names the tool. Raises NotApplicable where the user says nothing."""
+        raise NotImplementedError
+
+    def says(self, clean: Sample, row: Sample, name: str) -> bool:
+        """Whether the row's messages are the clean ones and the type's words with this name."""
+        return any(row.messages == messages for messages, _ in self.spoken(clean, name))
+
     def ghost(self, clean: Sample, row: Sample) -> str | None:
         """The name that the row's messages add to the clean ones in the type's words; None for others."""
-        raise NotImplementedError
+        before, after = (
+            Counter(re.findall(r"[\w.-]*[\w-]", "\n".join(message.content for message in one.messages)))
+            for one in (clean, row)
+        )
+        with suppress(NotApplicable):
+            return next((name for name in after - before if self.says(clean, row, name)), None)
+        return None
 
     def drawn(self, sample: Sample, rng: random.Random, context: Context) -> str:
         """The ghost's name. Raises NotApplicable where no sibling of the gold tool is recorded."""
@@ -154,55 +156,38 @@ class GhostInPassing(GoldIsThere, frozen=True):
     """Ghost1: the assistant has named the tool in passing."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        ghost = self.drawn(sample, rng, context)
-        hello, answer = rng.choice(EXCHANGES)
-        messages, came = greeted(sample, (hello, answer.format(ghost=ghost)))
+        messages, came = rng.choice(self.spoken(sample, self.drawn(sample, rng, context)))
         return self.row(sample, came, messages=messages)
 
-    def ghost(self, clean: Sample, row: Sample) -> str | None:
-        """As `Ghost.ghost`."""
-        place = sum(message.role == "system" for message in clean.messages)
-        if len(row.messages) != len(clean.messages) + 2:
-            return None
-        hello, answer = (message.content for message in row.messages[place : place + 2])
-        said = (re.fullmatch(_naming(text), answer) for greeting, text in EXCHANGES if greeting == hello)
-        name = next((found.group(1) for found in said if found), None)
-        return name if row.messages == greeted(clean, (hello, answer))[0] else None
+    def spoken(self, sample: Sample, name: str) -> list[Reworded]:
+        """A greeting and its answer stand before the conversation."""
+        place = sum(message.role == "system" for message in sample.messages)
+        found = []
+        for hello, answer in EXCHANGES:
+            new = (Message("user", hello), Message("assistant", answer.format(ghost=name)))
+            messages = (*sample.messages[:place], *new, *sample.messages[place:])
+            changes = (
+                Change(f"/messages/{at}", None, msgspec.to_builtins(one)) for at, one in enumerate(new, place)
+            )
+            found.append((messages, tuple(changes)))
+        return found
 
 
 class Asked(Ghost, frozen=True):
     """The user asks for a tool by name, in the open words of the pack `abstention`."""
 
-    def ghost(self, clean: Sample, row: Sample) -> str | None:
-        """As `Ghost.ghost`."""
-        base = self.base(clean)
-        try:
-            span = wish_span(base)
-        except NotApplicable:
-            return None
-        if span.message >= len(row.messages):
-            return None
-        said = row.messages[span.message].content[span.start :]
-        for name in {found[1] for line in WISHES if (found := re.search(_naming(line), said))}:
-            for line in WISHES:
-                if row.messages == wished(base, line.format(ghost=name))[0]:
-                    return name
-        return None
-
-    def base(self, clean: Sample) -> Sample:
-        """The clean sample without API-Bank's closing order, with the sentence that leaves it open."""
-        return msgspec.structs.replace(clean, messages=opened(clean)[0])
-
-    def asked(
-        self, sample: Sample, name: str, rng: random.Random
-    ) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
-        """The messages that ask for the tool of this name, and their diff."""
-        base = self.base(sample)
-        messages, came = wished(base, rng.choice(WISHES).format(ghost=name))
-        # Of a message of `base` as one of the clean row: a message may stand before them there.
-        place = int(came.path.split("/")[2]) - (len(base.messages) - len(sample.messages))
-        came = msgspec.structs.replace(came, path=f"/messages/{place}/content")
-        return messages, (*opened(sample)[1], came)
+    def spoken(self, sample: Sample, name: str) -> list[Reworded]:
+        """A sentence joins the user's wish, in open words."""
+        messages, changes = opened(sample)
+        base = msgspec.structs.replace(sample, messages=messages)
+        found = []
+        for line in WISHES:
+            asked, came = wished(base, line.format(ghost=name))
+            # Of a message of `base` as one of the clean row: a message may stand before them there.
+            place = int(came.path.split("/")[2]) - (len(messages) - len(sample.messages))
+            came = msgspec.structs.replace(came, path=f"/messages/{place}/content")
+            found.append((asked, (*changes, came)))
+        return found
 
 
 ASKED: Facts = {
@@ -215,11 +200,10 @@ class GhostAsked(Asked, GoldIsThere, frozen=True):
     """Ghost2: the user asks for the tool by name."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        messages, came = self.asked(sample, self.drawn(sample, rng, context), rng)
+        messages, came = rng.choice(self.spoken(sample, self.drawn(sample, rng, context)))
         golden: tuple[GoldenAnswer, ...] = (*sample.golden_answers, ())
-        return self.row(
-            sample, [*came, gold_change(sample, golden)[0]], messages=messages, golden_answers=golden
-        )
+        changes = [*came, *gold_change(sample, golden)]
+        return self.row(sample, changes, messages=messages, golden_answers=golden)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """As `GoldIsThere`, and the empty answer is accepted beside the clean gold."""
@@ -233,7 +217,7 @@ class GhostAlone(Asked, frozen=True):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         judged(sample)
-        messages, came = self.asked(sample, self.drawn(sample, rng, context), rng)
+        messages, came = rng.choice(self.spoken(sample, self.drawn(sample, rng, context)))
         changes = [*came, *removed(sample)]
         return uncalled(self, sample, changes, messages=messages, tools=left(sample))
 
@@ -250,12 +234,12 @@ class NamedTool(Asked, frozen=True, kw_only=True):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         self.drawn(sample, rng, context)  # the samples that have a ghost, and no others
-        messages, came = self.asked(sample, sample.golden_answers[0][0].name, rng)
+        messages, came = rng.choice(self.spoken(sample, sample.golden_answers[0][0].name))
         return self.row(sample, came, messages=messages)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The gold tool is named, and nothing else differs."""
-        right = self.ghost(clean, row) == clean.golden_answers[0][0].name
+        right = self.says(clean, row, clean.golden_answers[0][0].name)
         return self.beyond(clean, row) + broken(
             {"the words that name a tool do not name the gold": not right}
         )

@@ -26,11 +26,8 @@ _SAID = re.compile(r'set it as "([^"]*)"')
 """How upstream's descriptions say the value of a parameter that was added."""
 
 
-class Noisy(Perturbation, frozen=True, kw_only=True):
+class Noisy(Perturbation, frozen=True):
     """A noisy version takes the place of the clean registry, tool by tool."""
-
-    noise: str
-    """RoTBench's word for the level."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """One of the sample's noisy versions that differ from it, drawn with the seed."""
@@ -156,7 +153,6 @@ register(
         label="names misspelt",
         what_is_modified="RoTBench's own noise of level slight: some letters of names changed.",
         how_made=_HOW_MADE.format("slight", _DRAWN, "Letters of names come, go and change."),
-        noise="slight",
         borrows=("rotbench_slight",),
         rows=Rows(paper=21, bundled=14, full=101),
     ),
@@ -172,7 +168,6 @@ register(
         how_made=_HOW_MADE.format(
             "medium", _DRAWN, "Names are reversed, or replaced by letters without meaning."
         ),
-        noise="medium",
         borrows=("rotbench_medium",),
         rows=Rows(paper=21, bundled=14, full=101),
     ),
@@ -192,7 +187,6 @@ register(
             "Names are exchanged between tools, or between the parameters of a tool, and parameters are "
             "added that have to be given, with the value that their description says.",
         ),
-        noise="heavy",
         borrows=("rotbench_heavy",),
         rows=Rows(paper=21, bundled=14, full=100),
     ),
@@ -206,7 +200,6 @@ register(
         how_made=_HOW_MADE.format(
             "union", "", "Noise of all levels on names of tools and parameters together."
         ),
-        noise="union",
         borrows=("rotbench_union",),
         rows=Rows(paper=21, bundled=14, full=100),
     ),

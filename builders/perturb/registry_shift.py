@@ -9,6 +9,8 @@ boolean     a text, `yes` or `no` (`enum`)               "yes"
 
 import random
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -22,18 +24,16 @@ from .base import (
     Perturbation,
     register,
 )
-from .registry import as_pointer, calls_of, gold_change, gold_tools, shortest
+from .registry import as_pointer, gold_change, gold_tools, shortest
 
-INTEGER = r"^-?[0-9]+$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
-ITEMS = r"^[^,]+(, ?[^,]+)*$"
 COMMAS = "Separated by commas."
-YES_NO = {True: "yes", False: "no"}
+YES_NO = {"true": "yes", "false": "no"}
 
 _DECLARED: dict[str, dict[str, Json]] = {
-    "integer": {"type": "string", "pattern": INTEGER},
+    "integer": {"type": "string", "pattern": "^-?[0-9]+$"},
     "number": {"type": "string", "pattern": NUMBER},
-    "array": {"type": "string", "pattern": ITEMS},
+    "array": {"type": "string", "pattern": "^[^,]+(, ?[^,]+)*$"},
     "boolean": {"type": "string", "enum": ["yes", "no"]},
 }
 _NAMED = {
@@ -55,7 +55,6 @@ class Shift(NamedTuple):
     tool: int
     """Its tool's index in the registry."""
     name: str
-    kind: str
     schema: dict[str, Json]
     """As a text."""
     golden: tuple[GoldenAnswer, ...]
@@ -71,97 +70,72 @@ def typed(sample: Sample) -> list[tuple[int, str]]:
     for tool_name, index in gold_tools(sample).items():
         given = {name for call in first if call.name == tool_name for name in shortest(call)}
         for name, inner in sample.tools[index].properties.items():
-            if name in given and isinstance(inner, dict) and _kind(inner) in _DECLARED:
+            if name in given and isinstance(inner, dict) and str(inner.get("type")) in _DECLARED:
                 found.append((index, name))
     return found
 
 
-def _kind(inner: dict[str, Json]) -> str:
-    """The declared type; "" where it is no single word."""
-    kind = inner.get("type")
-    return kind if isinstance(kind, str) else ""
+def shift(sample: Sample, index: int, name: str) -> Shift:
+    """How the parameter becomes a text. Raises NotApplicable where it does not."""
+    tool = sample.tools[index]
+    inner: dict[str, Json] = tool.properties[name]
+    if _NAMED[inner["type"]].search(str(inner.get("description") or "")):
+        raise NotApplicable("description_names_the_type")
+    said = "\n".join(message.content for message in sample.messages)
+
+    def follow(call: Call) -> Call:
+        if call.name != tool.name or name not in call.parameters:
+            return call
+        values = _texts(inner["type"], call.parameters[name], said)
+        return Call(call.name, {**call.parameters, name: values})
+
+    golden = tuple(tuple(follow(call) for call in answer) for answer in sample.golden_answers)
+    return Shift(index, name, as_text(inner), golden)
 
 
-def shift(sample: Sample, index: int, name: str) -> Shift | str:
-    """How the parameter becomes a text, or the reason why it does not."""
-    inner: dict[str, Json] = sample.tools[index].properties[name]
-    kind = _kind(inner)
-    if _NAMED[kind].search(str(inner.get("description") or "")):
-        return "description_names_the_type"
-    schema, golden = as_text(inner), _followed(sample, sample.tools[index].name, name, kind)
-    if schema is None or golden is None:
-        return "no_lossless_form"
-    return Shift(index, name, kind, schema, golden)
-
-
-def as_text(inner: dict[str, Json]) -> dict[str, Json] | None:
-    """The parameter's schema as that of a text; None where its default or its choices have no text form."""
-    kind = _kind(inner)
-    out: dict[str, Json] = {**_DECLARED[kind]}
-    out |= {key: value for key, value in inner.items() if key in _KEPT}
+def as_text(inner: dict[str, Json]) -> dict[str, Json]:
+    """The parameter's schema as that of a text. Raises NotApplicable as `_forms`, for default and choices."""
+    kind, choices = inner["type"], inner.get("enum")
+    out = {**_DECLARED[kind], **{key: value for key, value in inner.items() if key in _KEPT}}
     if kind == "array":
         text = str(inner.get("description") or "").rstrip()
         joint = " " if not text or text[-1] in ".!?" else ". "
         out["description"] = (text + joint + COMMAS).lstrip()
-    choices = inner.get("enum")
     if isinstance(choices, list) and kind != "boolean":
-        forms = [_forms(kind, value, "") for value in choices]
-        if not all(forms):
-            return None
-        out["enum"] = [form[0] for form in forms if form]
+        out["enum"] = [_forms(kind, value, "")[0] for value in choices]
     if inner.get("default") is not None:
-        form = _forms(kind, inner["default"], "")
-        if not form:
-            return None
-        out["default"] = form[0]
+        out["default"] = _forms(kind, inner["default"], "")[0]
     return out
 
 
-def _followed(sample: Sample, tool: str, name: str, kind: str) -> tuple[GoldenAnswer, ...] | None:
-    """The golden answers with the parameter's values as texts; None where one has no text form."""
-    said = "\n".join(message.content for message in sample.messages)
-    if not all(
-        _texts(kind, call.parameters.get(name, []), said)
-        for call in calls_of(sample, tool)
-        if name in call.parameters
-    ):
-        return None
-
-    def follow(call: Call) -> Call:
-        if call.name != tool or name not in call.parameters:
-            return call
-        values = _texts(kind, call.parameters[name], said)
-        return Call(call.name, {**call.parameters, name: values})
-
-    return tuple(tuple(follow(call) for call in answer) for answer in sample.golden_answers)
-
-
-def _texts(kind: str, accepted: Json, said: str) -> list[Json] | None:
+def _texts(kind: str, accepted: Sequence[Json], said: str) -> list[Json]:
     """The accepted values as texts, marks of what may be left out or is free as they are."""
     out: list[Json] = []
-    for value in accepted if isinstance(accepted, list | tuple) else ():
+    for value in accepted:
         forms = [value] if value in (OMIT, ANY) else _forms(kind, value, said)
-        if not forms:
-            return None
         out += [form for form in forms if form not in out]
-    return out or None
+    return out
 
 
-def _forms(kind: str, value: Json, said: str) -> list[str] | None:
-    """The texts of a value, the plainest first; None where there is none. Numbers also as `said` has them."""
+def _forms(kind: str, value: Json, said: str) -> list[str]:
+    """The texts of a value, the plainest first; numbers also as `said` has them. Raises NotApplicable where
+    there is none."""
     if kind == "boolean":
-        word = value if isinstance(value, bool) else {"true": True, "false": False}.get(str(value).lower())
-        return None if word is None else [YES_NO[word]]
-    if kind == "array":
-        return _joined(value, said)
+        forms = [word for text, word in YES_NO.items() if str(value).lower() == text]
+    elif kind == "array":
+        forms = _joined(value, said)
+    else:
+        wanted = re.compile(_DECLARED[kind]["pattern"])
+        forms = [form for form in _numbers(value, said) if wanted.search(form)]
+    if not forms:
+        raise NotApplicable("no_lossless_form")
+    return forms
+
+
+def _numbers(value: Json, said: str) -> list[str]:
+    """The number as it stands, as a whole one and as `said` has it; a text as it stands."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    forms = _numbers(value, said)
-    wanted = re.compile(INTEGER if kind == "integer" else NUMBER)
-    return [form for form in forms if wanted.search(form)] or None
-
-
-def _numbers(value: float | str, said: str) -> list[str]:
+        return []
     text = value if isinstance(value, str) else repr(value)
     forms = [text]
     if re.search(NUMBER, text):
@@ -172,27 +146,27 @@ def _numbers(value: float | str, said: str) -> list[str]:
     return list(dict.fromkeys(forms))
 
 
-def _joined(value: Json, said: str) -> list[str] | None:
+def _joined(value: Json, said: str) -> list[str]:
+    """The items between commas; [] where one is no plain value, or has a comma or space of its own."""
     if isinstance(value, str):  # API-Bank writes lists as texts
         value = literal(value)
-    if not isinstance(value, list | tuple) or not value:
-        return None
-    plain, spelt = [], []
-    for item in value:
-        if isinstance(item, bool) or not isinstance(item, int | float | str):
-            return None
-        forms = [item] if isinstance(item, str) else _numbers(item, said)
-        if any("," in form or not form or form != form.strip() for form in forms):
-            return None
-        plain.append(forms[0])
-        spelt.append(forms[-1])
-    return list(dict.fromkeys(joint.join(items) for items in (plain, spelt) for joint in (", ", ",")))
+    items = value if isinstance(value, list | tuple) else ()
+    spelt = [[item] if isinstance(item, str) else _numbers(item, said) for item in items]
+    if not spelt or not all(spelt):
+        return []
+    if any("," in form or not form or form != form.strip() for forms in spelt for form in forms):
+        return []
+    plainest, last = [forms[0] for forms in spelt], [forms[-1] for forms in spelt]
+    return list(dict.fromkeys(joint.join(forms) for forms in (plainest, last) for joint in (", ", ",")))
 
 
-def _with(tool: Tool, name: str, schema: dict[str, Json]) -> Tool:
-    """The tool with one parameter declared otherwise."""
-    properties = {key: schema if key == name else inner for key, inner in tool.properties.items()}
-    return Tool(tool.name, tool.description, {**tool.parameters, "properties": properties})
+def _shifted(sample: Sample, chosen: Shift) -> tuple[Tool, ...]:
+    """The registry with the parameter declared as a text."""
+    tools = list(sample.tools)
+    old = tools[chosen.tool]
+    properties = {**old.properties, chosen.name: chosen.schema}
+    tools[chosen.tool] = Tool(old.name, old.description, {**old.parameters, "properties": properties})
+    return tuple(tools)
 
 
 class TypeShift(Perturbation, frozen=True):
@@ -201,22 +175,19 @@ class TypeShift(Perturbation, frozen=True):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Raises NotApplicable where no golden parameter can be declared as a text."""
         places = typed(sample)
-        reasons = ["no_parameter_to_shift"] if not places else []
+        reasons = []
         for place in rng.sample(places, len(places)):
-            chosen = shift(sample, *place)
-            if isinstance(chosen, Shift):
-                return self._row(sample, chosen)
-            reasons.append(chosen)
-        raise NotApplicable(min(reasons))
+            try:
+                return self._row(sample, shift(sample, *place))
+            except NotApplicable as skip:
+                reasons.append(skip.reason)
+        raise NotApplicable(min(reasons, default="no_parameter_to_shift"))
 
     def _row(self, sample: Sample, chosen: Shift) -> Sample:
-        old = sample.tools[chosen.tool]
         path = f"/tools/{chosen.tool}/parameters/properties/{as_pointer(chosen.name)}"
-        changes = [Change(path, old.properties[chosen.name], chosen.schema)]
-        changes += gold_change(sample, chosen.golden)
-        tools = list(sample.tools)
-        tools[chosen.tool] = _with(old, chosen.name, chosen.schema)
-        return self.row(sample, changes, tools=tuple(tools), golden_answers=chosen.golden)
+        change = Change(path, sample.tools[chosen.tool].properties[chosen.name], chosen.schema)
+        changes = [change, *gold_change(sample, chosen.golden)]
+        return self.row(sample, changes, tools=_shifted(sample, chosen), golden_answers=chosen.golden)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """One golden parameter is declared as a text, nothing else changed, and the gold follows."""
@@ -225,16 +196,12 @@ class TypeShift(Perturbation, frozen=True):
             wrong.append("gold_tool_index is not the clean one")
         if len(row.tools) != len(clean.tools):
             return [*wrong, "the set of tools changed"]
-        for index, name in typed(clean):
-            if row.tools[index] == clean.tools[index]:
-                continue
-            one = shift(clean, index, name)
-            tools = list(clean.tools)
-            if isinstance(one, Shift):
-                tools[index] = _with(tools[index], name, one.schema)
-            if isinstance(one, Shift) and row.tools == tuple(tools):
-                follows = row.golden_answers == one.golden
-                return wrong if follows else [*wrong, "the gold does not follow the declared type"]
+        for place in typed(clean):
+            with suppress(NotApplicable):
+                chosen = shift(clean, *place)
+                if row.tools == _shifted(clean, chosen):
+                    follows = row.golden_answers == chosen.golden
+                    return wrong if follows else [*wrong, "the gold does not follow the declared type"]
         return [*wrong, "the registry is not the clean one with one golden parameter declared as a text"]
 
 

@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import msgspec
+import pytest
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.benchmark import RobustBenchTC
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.builders.configs import CONFIGS, TABLES
+from robustbench_tc.builders.report import Tally
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Sample, record
+from robustbench_tc.schema import Change, Sample, record
 
 from ..conftest import Done, Rbtc
 from ..refusals import refuses
 from ..trees import tree
+from .perturb import cases
 
 
 def rows(release: Path, config: str) -> Iterator[Sample]:
@@ -150,16 +154,39 @@ def test_a_row_does_not_depend_on_the_other_types_of_its_build(bundled: Path, tm
     assert tree(out)[name] == tree(bundled)[name]
 
 
+@pytest.mark.parametrize(
+    ("change", "measured"),
+    [
+        (Change("/messages/0/content", "four", "fo"), [0.5]),
+        (Change("/messages/0/content", "", "an addition", 4), None),
+        (Change("/messages/0", None, {"role": "user", "content": "Hello."}), None),
+        (Change("/messages/0", {"role": "user", "content": "Hello."}, None), None),
+        (Change("/tools", ["a", "b"], ["b", "a"]), None),
+    ],
+)
+def test_lengths_are_those_of_rewritten_texts(change: Change, measured: list[float] | None) -> None:
+    row = msgspec.structs.replace(
+        cases.CLEAN["table"], type_code="query_paraphrase", component="observation", changes=(change,)
+    )
+    tally = Tally()
+    tally.add(row)
+    assert tally.ratios.get("query_paraphrase") == measured
+    assert tally.rows == {"query_paraphrase": {"bfcl_v3": 1}}
+
+
+def test_a_build_says_what_it_left_out_and_how_to_load_a_config(rbtc: Rbtc, tmp_path: Path) -> None:
+    done = rbtc("build", "--profile", "bundled", "--types", "transient_timeout", "--out", tmp_path / "one")
+    assert 'load_dataset("one", "transient_timeout", split="test")' in done.err
+    assert "records left out: no_label 1 (each one in known_issues)" in done.out
+
+
 # --- bad input ----------------------------------------------------------------------------------------
 
 
 def refused(done: Done, *parts: str) -> None:
     """One line on standard error that holds every part, a code that is not 0, no traceback."""
-    assert done.code != 0
-    lines = done.err.strip().splitlines()
-    assert len(lines) == 1, done.err
-    for part in parts:
-        assert part in lines[0], lines[0]
+    assert done.code != 0 and len(done.err.strip().splitlines()) == 1, done.err
+    assert [part for part in parts if part not in done.err] == [], done.err
 
 
 def test_unknown_names_are_answered_with_near_misses(rbtc: Rbtc, tmp_path: Path) -> None:

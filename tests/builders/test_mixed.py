@@ -17,20 +17,17 @@ from robustbench_tc.builders.perturb.facts import facts
 from robustbench_tc.builders.perturb.mixed import DESIGN, mixture
 from robustbench_tc.builders.steps import TYPE_CODE, steps
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.schema import Change, Sample, Tool
+from robustbench_tc.schema import Change, Sample
 from robustbench_tc.taxonomy import Rows
 
 from ..refusals import refuses
 from .perturb import cases
 from .perturb.planted import defects_of
 from .perturb.strategies import rewritten, samples
+from .perturb.test_units import POOL
 
 MIXED = [kind.code for kind in taxonomy.types("all") if kind.pack == "mixed"]
 ALL = taxonomy.MIX + "__".join(DESIGN)
-POOL = [
-    Tool("lend", "Lends a boat.", {"type": "object", "properties": {"boat": {"type": "string"}}}),
-    Tool("send", "Sends a net.", {"type": "object", "properties": {"net": {"type": "string"}}}),
-]
 
 
 def test_the_default_design_and_the_factorial_one() -> None:
@@ -89,12 +86,11 @@ def test_a_mixture_that_no_module_states_comes_into_being_by_its_name(code: str)
     )
     stated = facts(unit, [one for one in sources.sources() if one.name in kind.sources])
     assert stated == kind, "the builder's facts are those of the other rooms"
-    made = prepare(BuildSpec(profile="bundled", codes=(code,), allow_missing=True))
-    clean = {one.clean_id: one for one in made.plan.samples}
-    rows = [row for row in made.plan.rows(code) if isinstance(row, Sample)]
-    assert rows
-    for row in rows:
-        anchor = clean[row.clean_id]
+    plan = prepare(BuildSpec(profile="bundled", codes=(code,), allow_missing=True)).plan
+    found = zip(plan.samples, plan.rows(code), strict=True)
+    pairs = [(clean, row) for clean, row in found if isinstance(row, Sample)]
+    assert pairs
+    for anchor, row in pairs:
         assert unit.check(anchor, row) == [] and self_check(row, anchor) is None
         said = {n: verdict_on(one, row, anchor) for n, one in INVARIANTS.items() if is_for(one, code)}
         assert not {name: words for name, words in said.items() if words}

@@ -93,12 +93,11 @@ def test_the_value_stands_nowhere_in_its_row(paper: Plan) -> None:
 
 def test_what_was_recorded_ships(shared: Path) -> None:
     found = recorded()
-    lines = (shared / "recorded" / "abstention_judgments.jsonl").read_bytes().splitlines()
-    for said in map(msgspec.json.decode, lines):
+    read = msgspec.json.Decoder().decode_lines
+    for said in read((shared / "recorded" / "abstention_judgments.jsonl").read_bytes()):
         judged = found.judged[clean_id_hash(said["clean_id"]), names_hash(said["removed"])]
         assert (judged.another_serves, judged.reason) == (said["another_tool_serves"], said["reason"])
-    lines = (shared / "recorded" / "missing_values.jsonl").read_bytes().splitlines()
-    for said in map(msgspec.json.decode, lines):
+    for said in read((shared / "recorded" / "missing_values.jsonl").read_bytes()):
         kept = [(one.parameter, one.value) for one in found.missing[clean_id_hash(said["clean_id"])]]
         assert (said["parameter"], said["value"]) in kept
 
@@ -279,32 +278,6 @@ def test_a_row_that_is_not_swapped_whole_is_refused() -> None:
     changes = (*swapped(TABLE, messages, TABLE.tools), no_answer(TABLE))
     kept = wrong(messages=messages, tools=TABLE.tools, changes=changes)
     assert kept == ["it is the clean row, whose request a tool serves"]
-
-
-# --- files that are not as they should be ---------------------------------------------------------------
-
-
-def test_a_file_that_is_missing_or_another_is_named(shared: Path, tmp_path: Path) -> None:
-    clean = Pool(plan_of("bundled").samples, ())
-    refuses(
-        r"missing source file bfcl/.*irrelevance\.json.*rbtc data fetch",
-        borrowed,
-        ["irrelevant"],
-        tmp_path,
-        "full",
-        clean,
-    )
-    file = tmp_path / bfcl.no_call_file("irrelevance")
-    file.parent.mkdir(parents=True)
-    shutil.copy(BUNDLED / bfcl.no_call_file("irrelevance"), file)
-    refuses(
-        r"irrelevance\.json: wrong checksum: .*`rbtc data fetch`",
-        borrowed,
-        ["irrelevant"],
-        tmp_path,
-        "full",
-        clean,
-    )
 
 
 def test_more_records_than_clean_samples_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Context, results and repeated errors: what their rows hold, drawn from any pool."""
+"""Context and results: what their rows hold, drawn from any pool."""
 
 import random
 import re
@@ -303,8 +303,3 @@ def test_why_a_sample_has_no_results(tools: list[str], gold: str, reason: str) -
     for code in ("benign_result", "injected_result"):
         with pytest.raises(NotApplicable, match=reason):
             row_of(code, sample)
-
-
-def test_repeated_errors_have_the_time_outs_text() -> None:
-    text = REGISTRY["transient_timeout"].injected_error
-    assert [REGISTRY[f"transient_timeout_x{n}"].injected_error for n in (1, 2, 9)] == [text] * 3

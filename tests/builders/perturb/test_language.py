@@ -23,6 +23,7 @@ from .strategies import samples
 
 TABLE = cases.CLEAN["table"]
 ASKED = TABLE.messages[0].content
+ANSWER = {"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}}
 FULL = [f"language_full_{code}" for code in RECORDED]
 PACK = [kind.code for kind in taxonomy.types("all") if kind.pack == "language"]
 
@@ -33,11 +34,11 @@ def refusal(code: str, answer: Json) -> str | None:
     return unit.refuse(request, answer)
 
 
-def row_of(code: str, answer: Json, taken: bool = False) -> Sample:
+def row_of(code: str, answer: Json, taken: bool = False, sample: Sample = TABLE) -> Sample:
     unit = REGISTRY[code]
-    (request,) = unit.requests(TABLE)
+    (request,) = unit.requests(sample)
     context = Context({request.key: Text(answer, "hand-written")}, taken=lambda sample, surfaces: taken)
-    return unit.perturb(TABLE, random.Random(0), context)
+    return unit.perturb(sample, random.Random(0), context)
 
 
 def test_the_pack_has_two_types_of_five_languages() -> None:
@@ -122,7 +123,7 @@ def test_a_row_says_what_stands_for_which_value() -> None:
             False,
             "surface_not_unique",
         ),
-        ({"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}}, True, "surface_is_accepted"),
+        (ANSWER, True, "surface_is_accepted"),
         (
             {"text": "今晚在露娜订座位。", "value_map": {"Luna": "露娜"}},
             False,
@@ -137,19 +138,14 @@ def test_a_sample_without_such_a_row_says_why(answer: Json, taken: bool, reason:
 
 
 def test_a_translated_value_stands_nowhere_else_in_english_and_the_audit_names_one_that_does() -> None:
-    answer = {"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}}
-    row = row_of("language_full_zh", answer)
-    unit = REGISTRY["language_full_zh"]
+    row, unit = row_of("language_full_zh", ANSWER), REGISTRY["language_full_zh"]
     assert unit.check(TABLE, row) == []
     menu = msgspec.structs.replace(TABLE.tools[0], description="Shows a menu, of Luna by default.")
     named = (menu, TABLE.tools[1])
     planted = msgspec.structs.replace(row, tools=named)
     assert "a translated value stands in the row in English too" in unit.check(TABLE, planted)
-    listed = msgspec.structs.replace(TABLE, tools=named)
-    (request,) = unit.requests(listed)
-    context = Context({request.key: Text(answer, "hand-written")}, taken=lambda sample, surfaces: False)
     with pytest.raises(NotApplicable, match="value_stands_in_english"):
-        unit.perturb(listed, random.Random(0), context)
+        row_of("language_full_zh", ANSWER, sample=msgspec.structs.replace(TABLE, tools=named))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +161,7 @@ def test_a_chinese_date_is_written_as_people_type_it(text: str, reason: str | No
     found = Translation(text, {"Luna": "露娜"})
     said = refuse_translation("zh", "Book 2 seats at Luna on 2023-03-16.", ("Luna", "2"), found)
     assert said is None if reason is None else reason in str(said)
-    row = row_of("language_full_zh", {"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}})
+    row = row_of("language_full_zh", ANSWER)
     change = msgspec.structs.replace(row.changes[0], before="Book 2 seats on 2023-03-16.", after=text)
     planted = msgspec.structs.replace(row, changes=(change, *row.changes[1:]))
     checks = ("chinese_dates_are_as_people_type_them", "digits_kept")

@@ -18,6 +18,7 @@ from robustbench_tc.builders.perturb.registry_flood import OVERLAP, name_words, 
 from robustbench_tc.builders.perturb.registry_shift import as_text, shift, typed
 from robustbench_tc.builders.plan import Plan, borrowed
 from robustbench_tc.builders.sources import Pool
+from robustbench_tc.builders.sources.bfcl import no_call_file
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Message, Sample, Tool, dumps
 
@@ -38,6 +39,10 @@ def skipped(unit: Perturbation, sample: Sample, context: Context | None = None) 
     with pytest.raises(NotApplicable) as skip:
         unit.perturb(sample, random.Random(0), context or Context(loans=cases.LENT))
     return skip.value.reason
+
+
+def login(text: str) -> Sample:
+    return msgspec.structs.replace(LOGIN, messages=(Message("user", text),))
 
 
 # --- floods ---------------------------------------------------------------------------------------------
@@ -87,17 +92,17 @@ def test_no_tool_that_would_serve_as_well_enters_and_one_that_does_is_named() ->
     ],
 )
 def test_the_assistant_claims_no_token_that_it_has_not_fetched(said: str, stays: str | None) -> None:
-    login, unit = cases.CLEAN["login"], REGISTRY["prerequisite"]
-    content = login.messages[0].content.replace("I will book it.", said)
-    sample = msgspec.structs.replace(login, messages=(Message("user", content),))
+    unit = REGISTRY["prerequisite"]
+    content = LOGIN.messages[0].content.replace("I will book it.", said)
+    sample = login(content)
     row = unit.perturb(sample, random.Random(0), Context())
     found = re.findall("<response>(.*?)</response>", row.messages[0].content)
     assert found == ([] if stays is None else [stays]) and unit.check(sample, row) == []
     claiming = f"{row.messages[0].content}<response>I have your token.</response>"
     planted = msgspec.structs.replace(row, messages=(Message("user", claiming),))
     assert "the assistant claims to have the token" in unit.check(sample, planted)
-    late = (Message("user", f"{content}<response>I have your token.</response>"),)
-    assert skipped(unit, msgspec.structs.replace(sample, messages=late), Context()) == "token_claimed_later"
+    late = login(f"{content}<response>I have your token.</response>")
+    assert skipped(unit, late, Context()) == "token_claimed_later"
 
 
 def pool_of(tool: Tool) -> Context:
@@ -145,13 +150,19 @@ def test_what_lies_in_the_sources_only_is_asked_for_in_one_line() -> None:
         assert "\n" not in str(error.value)
 
 
-def test_another_file_than_the_pinned_one_is_refused(shared: Path, tmp_path: Path) -> None:
-    whole = shared / "sources" / "rotbench" / "Data" / "First_Turn"
-    folder = tmp_path / "rotbench" / "Data" / "First_Turn"
-    folder.mkdir(parents=True)
-    refuses(r"missing source file .*slight\.json", borrowed, ["rot_slight"], tmp_path, "paper", Pool((), ()))
-    (folder / "slight.json").write_bytes((whole / "slight.json").read_bytes().replace(b"Danish", b"German"))
-    refuses(r"slight\.json: wrong checksum", borrowed, ["rot_slight"], tmp_path, "paper", Pool((), ()))
+@pytest.mark.parametrize(
+    ("code", "file"),
+    [("rot_slight", "rotbench/Data/First_Turn/slight.json"), ("irrelevant", no_call_file("irrelevance"))],
+)
+def test_a_file_that_is_missing_or_another_is_named(code: str, file: str, tmp_path: Path) -> None:
+    place, pool = tmp_path / file, Pool((TABLE,), ())
+    missing = rf"missing source file {re.escape(file)}.*rbtc data fetch"
+    refuses(missing, borrowed, [code], tmp_path, "full", pool)
+    place.parent.mkdir(parents=True)
+    place.write_text("[]")
+    refuses(
+        rf"{place.stem}\.json: wrong checksum: .*`rbtc data fetch`", borrowed, [code], tmp_path, "full", pool
+    )
 
 
 # --- type shift -----------------------------------------------------------------------------------------
@@ -179,18 +190,14 @@ def typed_sample(kind: str, value: object, text: str = "Do it.", schema: Json = 
         ("array", ["a", "b c"], ["a, b c", "a,b c"]),
         ("array", [40.7, -74], ["40.7, -74", "40.7,-74"]),
         ("array", "['Ann', 'Bo']", ["Ann, Bo", "Ann,Bo"]),
+        ("number", -74.006, ["-74.006", "-74.0060"]),  # also as the request writes it
     ],
 )
 def test_a_value_becomes_its_text_and_back(kind: str, value: object, texts: list[str]) -> None:
-    row = REGISTRY["type_shift"].perturb(typed_sample(kind, value), random.Random(0), Context())
+    sample = typed_sample(kind, value, text="Near 40.71 and -74.0060, please.")
+    row = REGISTRY["type_shift"].perturb(sample, random.Random(0), Context())
     assert row.golden_answers[0][0].parameters["x"] == texts
     assert row.tools[0].properties["x"]["type"] == "string"
-
-
-def test_a_number_may_be_written_as_the_request_writes_it() -> None:
-    sample = typed_sample("number", -74.006, text="Near 40.71 and -74.0060, please.")
-    row = REGISTRY["type_shift"].perturb(sample, random.Random(0), Context())
-    assert row.golden_answers[0][0].parameters["x"] == ["-74.006", "-74.0060"]
 
 
 @pytest.mark.parametrize(
@@ -248,9 +255,10 @@ def test_nothing_is_lost(value: object) -> None:
     kinds = {int: "integer", float: "number", bool: "boolean", list: "array"}
     sample = typed_sample(kinds[type(value)], value)
     (place,) = typed(sample)
-    found = shift(sample, *place)
-    if isinstance(found, str):
-        assert found == "no_lossless_form"
+    try:
+        found = shift(sample, *place)
+    except NotApplicable as skip:
+        assert skip.reason == "no_lossless_form"
         return
     for text in found.golden[0][0].parameters["x"]:
         if isinstance(value, bool):
@@ -264,22 +272,16 @@ def test_nothing_is_lost(value: object) -> None:
 # --- prerequisite ---------------------------------------------------------------------------------------
 
 
-def said(text: str) -> Sample:
-    return msgspec.structs.replace(
-        LOGIN, messages=(msgspec.structs.replace(LOGIN.messages[0], content=text),)
-    )
-
-
 def test_what_keeps_a_token_call_from_leaving() -> None:
     unit, text = REGISTRY["prerequisite"], LOGIN.messages[0].content
     assert skipped(unit, TABLE) == "no_token_call"
-    assert skipped(unit, said(text.replace("q7w8e9", "other1"))) == "gold_needs_no_token"
-    assert skipped(unit, said(text + "<response>Your token is q7w8e9.</response>")) == "token_still_shown"
-    assert skipped(unit, said(text.replace("my password is tide9", "log me in"))) == "credentials_not_stated"
+    assert skipped(unit, login(text.replace("q7w8e9", "other1"))) == "gold_needs_no_token"
+    assert skipped(unit, login(text + "<response>Your token is q7w8e9.</response>")) == "token_still_shown"
+    assert skipped(unit, login(text.replace("my password is tide9", "log me in"))) == "credentials_not_stated"
     unlisted = msgspec.structs.replace(LOGIN, tools=LOGIN.tools[:1])
     assert skipped(unit, unlisted) == "token_tool_not_listed"
     broken = text.replace('{"name": "GetUserToken"', '{"name": "GetUserToken')
-    assert skipped(unit, said(broken)) == "no_token_call"
+    assert skipped(unit, login(broken)) == "no_token_call"
 
 
 def test_a_check_sees_another_tool_in_the_place_of_the_token_tool() -> None:
@@ -300,35 +302,28 @@ def test_a_ghost_is_a_recorded_sibling_that_nobody_has_named() -> None:
     assert skipped(unit, TABLE, Context()) == "no_recorded_sibling"
     registered = msgspec.structs.replace(TABLE, tools=(*TABLE.tools, *sibling.tools))
     assert skipped(unit, registered) == "no_recorded_sibling"
-    content = "Book 2 seats at Luna tonight, or cancel_table."
-    named = msgspec.structs.replace(
-        TABLE, messages=(msgspec.structs.replace(TABLE.messages[0], content=content),)
-    )
-    assert skipped(unit, named) == "no_recorded_sibling"
+    said = (Message("user", "Book 2 seats at Luna tonight, or cancel_table."),)
+    assert skipped(unit, msgspec.structs.replace(TABLE, messages=said)) == "no_recorded_sibling"
 
 
 @pytest.mark.parametrize("code", ["ghost_tool_1", "ghost_tool_2", "ghost_tool_3"])
 def test_other_words_and_a_registered_ghost_are_wrong(code: str) -> None:
-    unit = REGISTRY[code]
-    clean = TABLE
-    row = cases.row_of(unit.code)
+    row = cases.row_of(code)
+
+    def wrong(**fields: object) -> list[str]:
+        return REGISTRY[code].check(TABLE, msgspec.structs.replace(row, **fields))
+
     last = row.messages[-1]
-    other = (*row.messages[:-1], msgspec.structs.replace(last, content=last.content + " Now."))
-    assert unit.check(clean, msgspec.structs.replace(row, messages=other)) != []
-    assert unit.check(clean, msgspec.structs.replace(row, messages=clean.messages)) != []
+    assert wrong(messages=(*row.messages[:-1], Message(last.role, last.content + " Now.")))
+    assert wrong(messages=TABLE.messages)
     ghost = Tool("cancel_table", "Cancels a table.", {})
-    assert "the ghost is registered" in unit.check(
-        clean, msgspec.structs.replace(row, tools=(*row.tools, ghost))
-    )
+    assert "the ghost is registered" in wrong(tools=(*row.tools, ghost))
 
 
 def test_golden_answers_that_an_erratum_changed_leave_no_noisy_row() -> None:
     unit = REGISTRY["rot_slight"]
-    changed = msgspec.structs.replace(
-        TABLE, golden_answers=((Call("reserve", {"place": ["Sol"], "seats": [2]}),),)
-    )
-    assert skipped(unit, changed) == "gold_is_another_one"
+    corrected = ((Call("reserve", {"place": ["Sol"], "seats": [2]}),),)
+    assert skipped(unit, msgspec.structs.replace(TABLE, golden_answers=corrected)) == "gold_is_another_one"
     assert skipped(unit, LOGIN) == "not_of_rotbench"
     assert skipped(unit, msgspec.structs.replace(LOGIN, source="rotbench")) == "no_noisy_record"
-    same = Context(loans={"rotbench_slight": (TABLE,)})
-    assert skipped(unit, TABLE, same) == "noisy_record_equals_clean"
+    assert skipped(unit, TABLE, Context(loans={"rotbench_slight": (TABLE,)})) == "noisy_record_equals_clean"

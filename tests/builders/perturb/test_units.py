@@ -1,21 +1,29 @@
-"""Every unit on generated samples: its own invariants hold, its input is left alone, and it can be wrong."""
+"""Every unit on generated samples: its own invariants hold, its input is left alone, and it can be wrong.
+
+And on whole pools.
+"""
 
 import copy
 import random
 import re
+from collections import Counter
+from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
-from robustbench_tc.builders.perturb.offers import abbreviate
+from robustbench_tc.builders.plan import Skip
+from robustbench_tc.builders.sources import Profile
+from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import get
 
-from ...conftest import NIGHTLY
+from ...conftest import NIGHTLY, nightly
 from . import cases
-from .planted import spoil
+from .planted import defects_of, spoil
 from .strategies import rewritten, samples
 
 LONG = () if NIGHTLY else tuple(code for code in REGISTRY if re.fullmatch(r"context_.*(8k|32k)", code))
@@ -101,30 +109,13 @@ def the_row_holds(code: str, sample: Sample, seed: int) -> None:
 
 @settings(max_examples=40)
 @given(sample=samples())
-def test_swapped_annotations_are_seen(sample: Sample) -> None:
+def test_swapped_annotations_and_other_defects_of_offers_are_seen(sample: Sample) -> None:
     for code in (c for c in CODES if get(c).component == "reward"):
-        a_swap_is_seen(code, sample)
-
-
-def a_swap_is_seen(code: str, sample: Sample) -> None:
-    row = row_of(sample, code)
-    if row is None or row.gold_tool_index is None:
-        return
-    tools = list(row.tools)
-    gold = tools[row.gold_tool_index]
-    original = sample.tools[sample.gold_tool_index or 0].name
-    others = {tool.name for tool in sample.tools} - {original}
-    counterpart = next(
-        i
-        for i, t in enumerate(tools)
-        if (t.name.startswith(original) or t.name == abbreviate(original))
-        and t.name not in others | {gold.name}
-    )
-    tools[row.gold_tool_index], tools[counterpart] = (
-        msgspec.structs.replace(gold, description=tools[counterpart].description),
-        msgspec.structs.replace(tools[counterpart], description=gold.description),
-    )
-    assert REGISTRY[code].check(sample, msgspec.structs.replace(row, tools=tuple(tools)))
+        if (row := row_of(sample, code)) is None:
+            continue
+        for defect, plant in defects_of(code):
+            spoiled = plant(sample, row)
+            assert dumps(spoiled) == dumps(row) or REGISTRY[code].check(sample, spoiled), (code, defect)
 
 
 @given(sample=samples(sources=("tooleyes",)))
@@ -140,3 +131,38 @@ def test_offers_in_one_unit_are_named_by_the_type_itself(code: str) -> None:
     clean, row = cases.pair(code)
     assert REGISTRY[code].check(clean, row) == []
     assert REGISTRY[code].check(clean, spoil(code, clean, row, 1)) == ["both offers are in one unit"]
+
+
+# --- the rows of whole pools are those that every type states, and what has none has a stated reason -----
+
+
+REASONS = cases.read("reasons.yaml", dict[str, dict[str, dict[str, int]]])
+
+
+BY_NIGHT = [pytest.param(profile, marks=nightly) for profile in ("paper", "full")]
+
+
+@pytest.mark.parametrize("profile", ["bundled", *BY_NIGHT])
+def test_types_have_the_rows_that_they_state_and_reasons_for_others(profile: Profile, shared: Path) -> None:
+    """Of the whole pools those of the packs whose pages explain the numbers."""
+    explained = {"abstention", "registry", "offers"}
+    codes = tuple(code for code in REGISTRY if profile != "full" or REGISTRY[code].pack in explained)
+    plan = prepare(BuildSpec(profile=profile, sources=shared / "sources", codes=codes)).plan
+    context = plan.context()
+    for code in codes:
+        unit, kind = REGISTRY[code], get(code)
+        found = list(zip(plan.samples, plan.rows(code, context), strict=True))
+        rows = [(clean, row) for clean, row in found if isinstance(row, Sample)]
+        assert (code, len(rows)) == (code, getattr(unit.rows, profile))
+        skips = Counter(row.reason for _, row in found if isinstance(row, Skip))
+        stated = REASONS[profile].get(code, {})
+        assert "" not in skips and {reason: skips[reason] for reason in stated} == stated, code
+        sources = {row.source for _, row in rows}
+        # Not every sample of a source holds words that other languages have a form of their own for.
+        assert sources <= set(kind.sources), code
+        assert sources == set(kind.sources) or profile != "paper" or kind.pack == "language" or not rows, code
+        judged = profile == "bundled" or (profile == "paper" and kind.pack == "core")
+        for clean, row in rows if judged else ():
+            assert row.id == f"{clean.clean_id}::{code}" and unit.problems(clean, row) == []
+            assert self_check(row, clean) is None and not any("**Think" in tool.name for tool in row.tools)
+            assert kind.channel == "result" or row.injected_error == kind.injected_error

@@ -411,6 +411,12 @@ def words(output: Output, place: Path, made: dict[str, Path], new: Path) -> list
     return [part.format(**known) for part in output.command.split(" ")]
 
 
+def tried(rbtc: Rbtc, output: Output, place: Path, made: dict[str, Path]) -> tuple[Tree, Done]:
+    """All around a place before a command, and what the command said."""
+    before, root = tree(place.parent), place.parent
+    return before, rbtc(*words(output, place, made, root.with_name(f"new-{root.name}")))
+
+
 def refused(done: Done) -> None:
     assert done.code != 0, done
     assert "Traceback" not in done.err, done.err
@@ -439,10 +445,7 @@ def test_a_command_refuses_every_strangers_place(
     cases = [*product(ALL, STRANGERS.items())][::STEP]
     for number, ((name, output), (what, prepare)) in enumerate(cases):
         root = tmp_path / str(number)
-        root.mkdir()
-        place = prepare(root)
-        before = tree(root)
-        done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+        before, done = tried(rbtc, output, prepare(root), made)
         kept(before, root, f"{output.command}: {what}: {done}")
         refused(done)
         if name != "audit folder":
@@ -458,10 +461,7 @@ def test_a_command_never_loses_what_came_into_a_folder_of_ours(
     cases = [(one, *inside) for _, one in OURS for inside in strangers_in(made[one.ours or ""]).items()]
     for number, (output, what, prepare) in enumerate(cases):
         root = tmp_path / str(number)
-        root.mkdir()
-        place = prepare(root)
-        before = tree(root)
-        done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+        before, done = tried(rbtc, output, prepare(root), made)
         if output.goes_on:  # in its own folder it writes its own files; the others are as they were
             ours = set(tree(made[output.ours or ""]))
             before = {n: held for n, held in before.items() if n.partition("/")[2] not in ours}
@@ -476,10 +476,7 @@ def test_changed_files_of_ours_are_replaced_on_request_only(
     written_once = [output for _, output in OURS if output.ours not in ("run", "live_run")]
     for number, output in enumerate(written_once):
         root = tmp_path / str(number)
-        root.mkdir()
-        place = ours_with(made[output.ours or ""], changed)(root)
-        before = tree(root)
-        done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+        before, done = tried(rbtc, output, ours_with(made[output.ours or ""], changed)(root), made)
         if "--discard-changes" in output.command:
             assert done.code == 0, done
             assert tree(root) != before
@@ -503,10 +500,9 @@ def test_a_whole_folder_of_ours_is_replaced_and_nothing_is_left_beside_it(
     replacing = [output for _, output in OURS if any(word in output.command for word in REPLACING)]
     for number, output in enumerate(replacing):
         root = tmp_path / str(number)
-        root.mkdir()
         place = Path(shutil.copytree(made[output.ours or ""], root / "out", symlinks=True))
         before = identities(place)
-        done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+        _, done = tried(rbtc, output, place, made)
         assert done.code == 0, done
         assert before.isdisjoint(identities(place)), output.command
         assert [path.name for path in root.iterdir()] == ["out"], output.command
@@ -589,21 +585,23 @@ def test_a_release_is_never_replaced(
 def test_a_build_of_another_kind_or_an_older_version_is_not_replaced(
     rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
 ) -> None:
-    for source, command in (("training", BUILD), ("build", TRAINING), ("space", BUILD), ("build", SPACE)):
-        out = tmp_path / f"{source}-{len(command)}"
-        shutil.copytree(made[source], out)
-        before = tree(out)
-        done = rbtc(*words(Output(command + " --force --discard-changes"), out, made, tmp_path / "new"))
-        refused(done)
-        assert tree(out) == before
-    old = tmp_path / "old"
-    shutil.copytree(made["build"], old)
+    old = Path(shutil.copytree(made["build"], tmp_path / "old"))
     report = json.loads((old / marker.BUILD).read_text())
     del report["files"], report["own_sha256"], report["kind"]
     (old / marker.BUILD).write_text(json.dumps(report | {"report_version": 1}))
-    before = tree(old)
-    refused(rbtc(*words(Output(BUILD + " --force --discard-changes"), old, made, tmp_path / "new")))
-    assert tree(old) == before
+    for number, (source, command) in enumerate(
+        (
+            (made["training"], BUILD),
+            (made["build"], TRAINING),
+            (made["space"], BUILD),
+            (made["build"], SPACE),
+            (old, BUILD),
+        )
+    ):
+        out = Path(shutil.copytree(source, tmp_path / str(number) / "out"))
+        before, done = tried(rbtc, Output(command + " --force --discard-changes"), out, made)
+        refused(done)
+        assert tree(out.parent) == before
 
 
 def test_a_run_without_its_marker_is_thrown_away_by_hand_only(

@@ -1,6 +1,5 @@
 """The training builder: every row's draw, every config's rows, what is dropped and why."""
 
-import hashlib
 import json
 import math
 import os
@@ -34,6 +33,7 @@ from robustbench_tc.schema import Message
 
 from ..known import INJECTED_ERRORS
 from ..refusals import refuses
+from ..trees import tree
 from . import rlla_rows as made
 from .writer import Writer
 
@@ -67,11 +67,6 @@ def made_from(source: Path, out: Path, **changes: Any) -> TrainingReport:
     options: dict[str, Any] = {"checks": CHECKS, "card": training_card}
     options |= {name: changes.pop(name) for name in ("checks", "generators") if name in changes}
     return build(TrainingSpec(rlla=source, **changes), out, **options)
-
-
-def hashes(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +205,7 @@ def test_same_seed_same_bytes_in_another_process(
     )
     command = [sys.executable, "-c", script, str(source), str(tmp_path / "there")]
     subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "7"})
-    assert hashes(here) == hashes(tmp_path / "there")
+    assert tree(here) == tree(tmp_path / "there")
 
 
 def test_another_seed_moves_draws_but_no_clean_row(

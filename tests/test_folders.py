@@ -10,7 +10,9 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import metadata
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.cli import _derive, verbs
+from robustbench_tc.cli import _derive, main, verbs
 from robustbench_tc.io import marker
 from robustbench_tc.proxy import journal
 
@@ -238,35 +240,34 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of everything that commands make, through the commands."""
     root = tmp_path_factory.mktemp("made")
     names = (
-        "build training live live_run live_report run report space rlla release gated lines trial answers"
+        "build training live live_run live_report run report space rlla release gated lines trial"
         " results site baseline"
     )
     found = {name: root / name for name in names.split()}
-    rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
-    rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
+    ferries = [rlla_rows.ferry_row(n) for n in range(8)]
+    rlla_rows.write(found["rlla"], ferries, [rlla_rows.ferry_row(1_000)])
     small.write(found["release"], small.rows())
     released.small_build(found["gated"])
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--configs", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
-    found["log"] = root / "log.jsonl"
-    found["log"].write_text(json.dumps(LOGGED))
-    found["tools"] = root / "tools.json"
-    found["tools"].write_text(json.dumps(LOGGED["tools"]))
     found |= {"python": Path(sys.executable), "mcp": ROOT / "tests" / "own" / "mcp_server.py"}
-    found["journal"] = root / "door.jsonl"
     one = journal.Exchange(
         session="made_1.0", repeat=0, row=small.rows()[0].id,
         replies=[{"text": "Done.", "tool_calls": None, "finish_reason": "stop"}],
     )  # fmt: skip
-    found["journal"].write_bytes(journal.encoded(one))
-    found["plan"] = root / "plan.yaml"
-    found["plan"].write_text("version: 1\n")
-    found["servers"] = root / "servers.json"
-    found["servers"].write_text('{"mcpServers": {"a": {"url": "http://127.0.0.1:9/mcp"}}}')
+    files: dict[str, str | bytes] = {
+        "log.jsonl": json.dumps(LOGGED),
+        "tools.json": json.dumps(LOGGED["tools"]),
+        "journal.jsonl": journal.encoded(one),
+        "plan.yaml": "version: 1\n",
+        "servers.json": '{"mcpServers": {"a": {"url": "http://127.0.0.1:9/mcp"}}}',
+        "models.toml": f'[m]\nbase_url = "{NOWHERE}/v1"\nmax_retries = 0\n',
+        "answers.json": json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]),
+    }
+    write(root, files)
+    found |= {name.partition(".")[0]: root / name for name in files}
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
-    found["models"] = root / "models.toml"
-    found["models"].write_text(f'[m]\nbase_url = "{NOWHERE}/v1"\nmax_retries = 0\n')
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
     run("gate", found["run"], "--save-baseline", found["baseline"])
@@ -274,7 +275,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run(*LIVE_REPORT.format(**found, out=found["live_report"]).split(" "))
     run("export", found["run"], "--out", found["lines"])
     released.released(found["build"], found["trial"], trial=True)
-    found["answers"].write_text(json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]))
     with pytest.MonkeyPatch.context() as patch:
         without_gradio(patch)
         run(*SPACE.format(out=found["space"]).split(" "))
@@ -283,22 +283,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def run(*words: object) -> int:
+def run(*words: object) -> None:
     """A command in this process, without its output."""
-    import contextlib
-    import io
-
-    from robustbench_tc.cli import main
-
-    before, sys.argv = sys.argv, ["rbtc", *map(str, words)]
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    finally:
-        sys.argv = before
-    return 0
+    with (
+        redirect_stdout(StringIO()),
+        redirect_stderr(StringIO()),
+        suppress(SystemExit),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "argv", ["rbtc", *map(str, words)])
+        main()
 
 
 def without_gradio(patch: pytest.MonkeyPatch) -> None:

@@ -232,19 +232,13 @@ def training_build(source: Path, out: Path, workers: parallel.Workers) -> dict[s
     return checksums(out)
 
 
-def rlla_source(folder: Path, rows: int) -> Path:
-    folder.mkdir()
-    train = [rlla_rows.dialogue_row() if n % 9 == 0 else rlla_rows.ferry_row(n) for n in range(rows)]
-    rlla_rows.write_parquet(folder / "train.parquet", train)
-    rlla_rows.write_parquet(folder / "test.parquet", [rlla_rows.ferry_row(10_000 + n) for n in range(5)])
-    return folder
-
-
 def test_training_data_is_the_same_bytes_on_any_number_of_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_shards: None
 ) -> None:
     monkeypatch.setattr("robustbench_tc.builders.toolrl_versions.BATCH", 13)
-    source = rlla_source(tmp_path / "rlla", 100)
+    train = [rlla_rows.dialogue_row() if n % 9 == 0 else rlla_rows.ferry_row(n) for n in range(100)]
+    held = [rlla_rows.ferry_row(10_000 + n) for n in range(5)]
+    source = rlla_rows.write(tmp_path / "rlla", train, held)
     made = [training_build(source, tmp_path / str(n), parallel.Workers(num_proc=n)) for n in NUMBERS]
     assert made == made[:1] * len(NUMBERS)
     indices = [

@@ -135,12 +135,11 @@ def _values(name: str, schema: Json, pool: Sequence[Leaf]) -> list[Json]:
 
 
 def _distance(name: str, field: str) -> int:
-    if field == name:
-        return 0
-    shared = set(name.lower().split("_")) & set(field.lower().split("_")) - {"id", ""}
-    if shared or (field and (name.lower().endswith(field.lower()) or field.lower().endswith(name.lower()))):
-        return 1
-    return 2 if field == "" else 3
+    """How unlike a parameter's name a field's is: the same, alike, unnamed, another."""
+    a, b = name.lower(), field.lower()
+    shared = set(a.split("_")) & set(b.split("_")) - {"id", ""}
+    alike = bool(shared or (field and (a.endswith(b) or b.endswith(a))))
+    return [field == name, alike, field == "", True].index(True)
 
 
 HARMS = 24

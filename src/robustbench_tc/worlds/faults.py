@@ -187,9 +187,9 @@ class FaultedWorld:
             before, one.before = one.before, None
             await before.aclose()
 
-    async def _fabricated(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _altered(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step = await self._carried_out(tool, arguments)
-        text = replaced(step.text, one.fault.path, one.fault.value) if step.executed else None
+        text = _altered(one.fault, step.text) if step.executed else None
         return step if text is None else _instead(step, text)
 
     async def _duplicate(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
@@ -213,15 +213,14 @@ class FaultedWorld:
                 return _unmade(tool, arguments, error(said))
         return await self._carried_out(tool, arguments)
 
-    async def _of_a_result(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
-        step = await self._carried_out(tool, arguments)
-        return _instead(step, RESULT_FAULTS[one.fault.kind](step.text)) if step.executed else step
 
-    async def _instructed(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
-        step = await self._carried_out(tool, arguments)
-        if not step.executed or failed(step.text):
-            return step
-        return _instead(step, step.text + (one.fault.text or ""))
+def _altered(fault: Fault, text: str) -> str | None:
+    """What the agent gets of a result; None where that is the result."""
+    if fault.kind == "fabricated_leaf":
+        return replaced(text, fault.path, fault.value)
+    if fault.kind == "injected_instruction":
+        return None if failed(text) else text + (fault.text or "")
+    return RESULT_FAULTS[fault.kind](text)
 
 
 def _unmade(tool: LiveTool, arguments: Mapping[str, Json], text: str) -> Step:
@@ -249,12 +248,10 @@ _ANSWERS: dict[str, _Answer] = {
     **dict.fromkeys(schema.AFTER_EFFECT, FaultedWorld._after_effect),
     "silent_no_op": FaultedWorld._no_op,
     "stale_read": FaultedWorld._begin_stale,
-    "fabricated_leaf": FaultedWorld._fabricated,
     "duplicate_effect": FaultedWorld._duplicate,
     "prerequisite": FaultedWorld._prerequisite,
     "strict_types": FaultedWorld._strict,
-    "injected_instruction": FaultedWorld._instructed,
-    **dict.fromkeys(RESULT_FAULTS, FaultedWorld._of_a_result),
+    **dict.fromkeys(("fabricated_leaf", "injected_instruction", *RESULT_FAULTS), FaultedWorld._altered),
 }
 
 _UNTIL = ("prerequisite", "strict_types")

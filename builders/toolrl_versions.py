@@ -139,8 +139,8 @@ class VersionMaker:
         """Clean."""
         self.validation_perturbed: list[TrainingRow] = []
         """Those of them that a type fits, each under one."""
-        self._validation_prompts: dict[str, set[str]] = {}
-        """User text → system texts."""
+        self._held_prompts: set[tuple[str, str]] = set()
+        """System and user text of each validation row."""
 
     def make(self, progress: Callable[[str], None], workers: Workers = SERIAL) -> None:
         """Writes the versions. Raises UserError if no row can serve."""
@@ -164,7 +164,7 @@ class VersionMaker:
         rows = list(self._usable(texts, self.tally))
         for row in rows:
             version = self.draws.version(row, row.sample)
-            self._validation_prompts.setdefault(version.user, set()).add(version.system)
+            self._held_prompts.add((version.system, version.user))
             self.validation.append(self._training_row(version, len(self.validation), "validation", 0))
         for outcome in self._validation_draws(rows):
             add(self.tally.kept, "validation_no_type_fits", not outcome.versions)
@@ -219,8 +219,7 @@ class VersionMaker:
             return "gold_parameter_not_declared"
         if sample.golden_answers and answerable.audit(sample).missing is not None:
             return GOLD_NOT_STATED
-        same_user = self._validation_prompts.get(sample.messages[0].content)
-        if row.split == "train" and same_user and row.system in same_user:
+        if row.split == "train" and (row.system, sample.messages[0].content) in self._held_prompts:
             return "also_in_validation"
         if not self._checks.earns_maximum(row.gold):
             return "gold_below_maximum"

@@ -38,7 +38,7 @@ from ..sources.upstream import LIVE_SOURCE, pins, resolve_root
 from . import bfcl
 from .placing import Placed, Reason, faulted, placed
 from .registry import checked, named_faults, registered
-from .trace import clean_rows
+from .trace import clean_rows, with_gold
 
 VERSION = "1.1.0"
 """Of the rows that this code builds: `datasets` caches them under it."""
@@ -203,7 +203,8 @@ def read_clean_rows(
         async with Worlds() as worlds:
             if world.name == find.BFCL and world.python is not None:
                 categories = bfcl.CATEGORIES[:1] if spec.profile == "lite" else bfcl.CATEGORIES
-                return await bfcl.clean_rows(resolve_root(spec.sources), world, worlds, categories)
+                tasks = bfcl.tasks(resolve_root(spec.sources), categories)
+                return [await with_gold(worlds, world, row) for row in tasks]
             return await clean_rows(world, worlds)
 
     rows = loop.run(run())

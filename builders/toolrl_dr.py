@@ -16,6 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -155,15 +156,9 @@ def mixture(made: Sequence[int], share: Fraction, rng: random.Random) -> tuple[b
     clean = iter(_ones(slots - able, kept, rng))
     times = bytearray()
     for versions in made:
-        taken = bytearray(1 + versions)
-        for copy in range(copies):
-            if copy >= versions:
-                taken[0] += next(clean)
-            elif next(perturbed):
-                taken[1 + copy] = 1
-            else:
-                taken[0] += 1
-        times += taken
+        chosen = bytes(islice(perturbed, versions))
+        unperturbed = versions - sum(chosen) + sum(islice(clean, copies - versions))
+        times += bytes((unperturbed, *chosen))
     return times, slots - able - kept
 
 

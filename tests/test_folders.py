@@ -371,13 +371,12 @@ def changed(out: Path) -> None:
             path.write_bytes(path.read_bytes() + b"\n")
 
 
-def strangers_in(source: Path) -> dict[str, Prepare]:
-    """Our own folder with what is not ours in it."""
-    return {
-        "a file": ours_with(source, lambda out: write(out, {"thesis.txt": "years"})),
-        "a file deep inside": ours_with(source, lambda out: write(out, {"a/b/c.txt": "years"})),
-        "a link": ours_with(source, lambda out: (out / "link").symlink_to("/etc/hostname")),
-    }
+COMING: dict[str, Callable[[Path], object]] = {
+    "a file": lambda out: write(out, {"thesis.txt": "years"}),
+    "a file deep inside": lambda out: write(out, {"a/b/c.txt": "years"}),
+    "a link": lambda out: (out / "link").symlink_to("/etc/hostname"),
+}
+"""What is not ours, in a folder of ours."""
 
 
 # --- the tests ----------------------------------------------------------------------------------------
@@ -452,10 +451,10 @@ OURS = [(name, output) for name, output in ALL if output.ours is not None]
 def test_a_command_never_loses_what_came_into_a_folder_of_ours(
     rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
 ) -> None:
-    cases = [(one, *inside) for _, one in OURS for inside in strangers_in(made[one.ours or ""]).items()]
-    for number, (output, what, prepare) in enumerate(cases):
+    cases = [(one, *coming) for _, one in OURS for coming in COMING.items()]
+    for number, (output, what, change) in enumerate(cases):
         root = tmp_path / str(number)
-        before, done = tried(rbtc, output, prepare(root), made)
+        before, done = tried(rbtc, output, ours_with(made[output.ours or ""], change)(root), made)
         if output.goes_on:  # in its own folder it writes its own files; the others are as they were
             ours = set(tree(made[output.ours or ""]))
             before = {n: held for n, held in before.items() if n.partition("/")[2] not in ours}

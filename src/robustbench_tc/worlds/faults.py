@@ -10,13 +10,14 @@ passes unchanged, so that an episode with a fault and its clean one agree up to 
 Of several faults (`Fault.then`) each counts all calls, and a call is for the first that stands before it.
 """
 
+import functools
 import json
 import math
+import operator
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from fnmatch import fnmatchcase
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -262,20 +263,15 @@ def replaced(text: str, path: Sequence[str | int], value: Json) -> str | None:
     """A result with one leaf replaced, written as it was; None where there is no such leaf, where it has that
     value already, or where the result cannot be written again byte for byte."""
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
+        whole: Json = json.loads(text)
+        *way, last = path
+        place = functools.reduce(operator.getitem, way, whole)
+        old = place[last]
+    except (ValueError, RecursionError, LookupError, TypeError):
         return None
     ascii_only = next((one for one in (False, True) if json.dumps(whole, ensure_ascii=one) == text), None)
-    if ascii_only is None or not path:
+    same = type(old) is type(value) and old == value
+    if ascii_only is None or isinstance(place, str) or isinstance(old, dict | list) or same:
         return None
-    place: Any = whole
-    try:
-        for step in path[:-1]:
-            place = place[step]
-        old = place[path[-1]]
-    except (KeyError, IndexError, TypeError):
-        return None
-    if isinstance(place, str) or isinstance(old, dict | list) or (type(old) is type(value) and old == value):
-        return None
-    place[path[-1]] = value
+    place[last] = value
     return json.dumps(whole, ensure_ascii=ascii_only)

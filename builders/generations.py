@@ -212,7 +212,7 @@ def judgments(folder: Path) -> Iterator[Judged]:
     texts = {(one.clean_id, one.lang): one for one in _lines(folder / TEXTS, _Text)}
     for number, line in enumerate(_lines(folder / JUDGMENTS, _Judged), 1):
         of = texts.get((line.clean_id, line.lang))
-        text = None if of is None else of.partial if line.variant == "partial" else of.full
+        text: str | None = getattr(of, line.variant, None)
         if of is None or text is None:
             raise UserError(f"{folder / JUDGMENTS}, judgment {number}: {TEXTS} has no such text")
         if line.score is not None:
@@ -284,9 +284,7 @@ class Recording(Generator):
 
 def write(path: Path, recordings: Iterable[Recording]) -> None:
     """Writes the file; an empty one where no type of the build needs texts."""
-    with path.open("wb") as file:
-        for recording in recordings:
-            file.writelines(recording.lines())
+    path.write_bytes(b"".join(line for recording in recordings for line in recording.lines()))
 
 
 def _line(line: _Line) -> bytes:

@@ -152,8 +152,8 @@ def mixture(made: Sequence[int], share: Fraction, rng: random.Random) -> tuple[b
     if wanted > able:
         most = math.ceil((able + 1) / share) - 1  # the most slots of which a floor(share) is able
         kept, wanted = min(slots, most) - able, able
-    perturbed = iter(_ones(able, wanted, rng))
-    clean = iter(_ones(slots - able, kept, rng))
+    perturbed = _ones(able, wanted, rng)
+    clean = _ones(slots - able, kept, rng)
     times = bytearray()
     for versions in made:
         chosen = bytes(islice(perturbed, versions))
@@ -162,12 +162,10 @@ def mixture(made: Sequence[int], share: Fraction, rng: random.Random) -> tuple[b
     return times, slots - able - kept
 
 
-def _ones(size: int, ones: int, rng: random.Random) -> bytearray:
+def _ones(size: int, ones: int, rng: random.Random) -> Iterator[bool]:
     """`size` flags of which `ones` are set, at random places."""
-    flags = bytearray(size)
-    for place in rng.sample(range(size), ones):
-        flags[place] = 1
-    return flags
+    places = set(rng.sample(range(size), ones))
+    return (place in places for place in range(size))
 
 
 SPLITS = ("train", "validation")

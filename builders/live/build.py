@@ -92,8 +92,8 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
         for kind in self.kinds:
             if kind.removeprefix("live_") not in FAULT_TYPES:
                 raise unknown("kind of fault", kind, KINDS)
-        wanted = {kind.removeprefix("live_") for kind in self.kinds}
-        wanted = wanted or set(LITE_KINDS if self.profile == "lite" else BUILT_KINDS)
+        usual = LITE_KINDS if self.profile == "lite" else BUILT_KINDS
+        wanted = {kind.removeprefix("live_") for kind in self.kinds or usual}
         wanted |= named_faults(self.types)
         return tuple(kind for kind in FAULT_TYPES if kind in wanted)
 

@@ -263,9 +263,12 @@ class Prober:
         async with self._after(done) as handle:
             pools = of_state((await handle.snapshot()).state), self._pool(at)
             pool = [leaf for part in (reversed(pools) if first else pools) for leaf in part]
-            others = ((call for call in tries(offered[name], pool) if call not in own) for name in wanted)
-            calls = (call for of_one_tool in others for call in itertools.islice(of_one_tool, HARMS))
-            return await _first(handle, calls, spoiled)
+            for name in wanted:
+                others = (call for call in tries(offered[name], pool) if call not in own)
+                call = await _first(handle, itertools.islice(others, HARMS), spoiled)
+                if call is not None:
+                    return call
+        return None
 
     def writes(self, turn: int) -> list[str]:
         """Names of the writes that are offered in a turn, those first that gold never calls."""

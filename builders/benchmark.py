@@ -29,7 +29,6 @@ from .build import BuildSpec, prepare
 from .configs import CONFIGS, EXTENSIONS, LICENSE, TABLES, VERSION, row_type, table_rows
 from .live.build import VERSION as LIVE_VERSION, LiveSpec, Profile as LiveProfile, prepared, rows_of
 from .plain import row_dict
-from .plan import Plan
 from .sources import Profile
 
 
@@ -93,14 +92,11 @@ class RobustBenchTC(_Rows):
             seed=self.config.seed,
         )
         prepared = prepare(spec)
-        yield from enumerate(examples(self.config.name, prepared.plan, prepared.issues))
-
-
-def examples(config: str, plan: Plan, issues: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
-    """The rows of a config as `datasets` takes them."""
-    if config in TABLES:
-        return map(schema.plain_row, table_rows(config, issues))
-    return (row_dict(row) for row in plan.rows(config) if isinstance(row, Sample))
+        if name in TABLES:
+            yield from enumerate(map(schema.plain_row, table_rows(name, prepared.issues)))
+        else:
+            rows = (row for row in prepared.plan.rows(name) if isinstance(row, Sample))
+            yield from enumerate(map(row_dict, rows))
 
 
 LIVE_CONFIGS = (schema.TASKS, *live_types.type_codes())

@@ -216,11 +216,11 @@ def _refuse_clean_only(spec: BuildSpec, tally: Tally) -> None:
         return
     reasons = Counter(skip.reason for skip in tally.skipped)
     said = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
-    hints = []
-    if "not_generated" in reasons:
-        hints.append("name a --generator")
-    if "no_gold_call" in reasons:
-        hints.append("add cases whose answer is a call")
+    remedies = {
+        "not_generated": "name a --generator",
+        "no_gold_call": "add cases whose answer is a call",
+    }
+    hints = [remedy for reason, remedy in remedies.items() if reason in reasons]
     raise UserError(
         f"no type makes a row of these cases (skipped pairs: {said}): "
         f"{', '.join([*hints, 'choose other --types'])}, or build the clean rows alone with --types clean"
@@ -236,22 +236,22 @@ def _configs(plan: Plan, spec: BuildSpec, tally: Tally) -> Iterator[tuple[str, I
         for start in range(0, len(plan.samples), PART_SAMPLES)
     ]
 
-    def work(part: tuple[str, int]) -> pa.Table:
+    def work(part: tuple[str, int]) -> tuple[pa.Table, Tally]:
         code, start = part
         samples = slice(start, start + PART_SAMPLES)
         return _part(code, plan.samples[samples], plan.rows(code, context, samples))
 
-    def counted(table: pa.Table) -> pa.Table:
-        tally.merge(msgspec.json.decode(parquet.note(table), type=Tally))
+    def counted(table: pa.Table, more: Tally) -> pa.Table:
+        tally.merge(more)
         return table
 
-    done = zip(parts, parallel.map_ordered(work, parts, spec.workers), strict=True)
-    for code, group in itertools.groupby(done, key=lambda item: item[0][0]):
-        yield code, (counted(table) for _, table in group)
+    made = zip(parts, parallel.map_ordered(work, parts, spec.workers), strict=True)
+    for code, group in itertools.groupby(made, key=lambda item: item[0][0]):
+        yield code, (counted(*done) for _, done in group)
 
 
-def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip]) -> pa.Table:
-    """The rows of one type for some samples, with their tally as note; every row passes its type's check."""
+def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip]) -> tuple[pa.Table, Tally]:
+    """The rows of one type for some samples, and their tally; every row passes its type's check."""
     tally = Tally()
     made: list[Sample] = []
     for sample, row in zip(clean, rows, strict=True):
@@ -261,8 +261,7 @@ def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip]) -> 
         if code != taxonomy.CLEAN and (wrong := REGISTRY[code].problems(sample, row)):
             raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
         made.append(row)
-    table = schema.arrow_table(map(published, made), PublishedSample)
-    return parquet.noted(table, msgspec.json.encode(tally))
+    return schema.arrow_table(map(published, made), PublishedSample), tally
 
 
 def write_config(

@@ -33,11 +33,11 @@ def combined(configs: Collection[str]) -> dict[str, list[str]]:
     These have no files of their own: the card's header lists those of their types.
     """
     there = [kind for kind in taxonomy.types() if kind.code in configs]
-    found: dict[str, list[str]] = {}
-    for name in ("perturbed", *taxonomy.COMPONENTS):
-        if codes := [kind.code for kind in there if name in ("perturbed", kind.component)]:
-            found[name] = codes
-    return found
+    held = {
+        name: [kind.code for kind in there if name in ("perturbed", kind.component)]
+        for name in ("perturbed", *taxonomy.COMPONENTS)
+    }
+    return {name: codes for name, codes in held.items() if codes}
 
 
 class PublishedType(msgspec.Struct, frozen=True, kw_only=True):

@@ -115,28 +115,31 @@ def read_recorded(path: Path, kind: type[T]) -> Iterator[T]:
         yield found
 
 
-def numbered(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
-    """The lines of a JSONL file with their numbers. Raises UserError with the line that does not fit."""
-    decoder = msgspec.json.Decoder(kind)
+def numbered(path: Path, kind: type[L], *, whole: bool = False) -> Iterator[tuple[int, L]]:
+    """The lines of a JSONL file with their numbers. Raises UserError with the line that does not fit.
+
+    `whole`: the file is that of the build at hand, no line of which is passed over.
+    """
+    decode, place = msgspec.json.Decoder(kind).decode, path.name if whole else path
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UserError(f"recorded answers at {path}: {error.strerror}") from None
+        raise UserError(f"recorded answers at {place}: {error.strerror}") from None
     for number, line in enumerate(data.splitlines(), 1):
-        if not line.strip():
-            continue
         try:
-            yield number, decoder.decode(line)
-        except ValueError as error:
-            if _is_remark(line):
-                continue
-            raise UserError(f"{path}, line {number}: {error}") from None
+            yield number, decode(line)
+        except (ValueError, RecursionError) as error:
+            if whole or not _is_remark(line):
+                raise UserError(f"{place}, line {number}: {error}") from None
 
 
 def _is_remark(line: bytes) -> bool:
+    """Whether a line of answers is none: blank, or what else a build says."""
+    if not line.strip():
+        return True
     try:
         remark = msgspec.json.decode(line, type=_Line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return remark.statistics is not None or remark.missing is not None
 
@@ -190,9 +193,8 @@ def translations(folder: Path) -> Iterator[Answer]:
 def _texts_of(line: _Text, said: dict[tuple[str, str, Variant], _Judged]) -> Iterator[Answer]:
     variants: tuple[Variant, Variant] = ("partial", "full")
     if line.partial is None:
-        for lang in line.lang.split():
-            for variant in variants:
-                yield Answer(kind_of(lang, variant), line.input, None, refused=NOT_TRANSLATED)
+        kinds = (kind_of(lang, variant) for lang in line.lang.split() for variant in variants)
+        yield from (Answer(kind, line.input, None, refused=NOT_TRANSLATED) for kind in kinds)
         return
     for variant in variants:
         judged = said.get((line.clean_id, line.lang, variant))
@@ -210,7 +212,7 @@ def judgments(folder: Path) -> Iterator[Judged]:
     texts = {(one.clean_id, one.lang): one for one in _lines(folder / TEXTS, _Text)}
     for number, line in enumerate(_lines(folder / JUDGMENTS, _Judged), 1):
         of = texts.get((line.clean_id, line.lang))
-        text = None if of is None else of.partial if line.variant == "partial" else of.full
+        text: str | None = getattr(of, line.variant, None)
         if of is None or text is None:
             raise UserError(f"{folder / JUDGMENTS}, judgment {number}: {TEXTS} has no such text")
         if line.score is not None:
@@ -282,9 +284,7 @@ class Recording(Generator):
 
 def write(path: Path, recordings: Iterable[Recording]) -> None:
     """Writes the file; an empty one where no type of the build needs texts."""
-    with path.open("wb") as file:
-        for recording in recordings:
-            file.writelines(recording.lines())
+    path.write_bytes(b"".join(line for recording in recordings for line in recording.lines()))
 
 
 def _line(line: _Line) -> bytes:
@@ -338,18 +338,9 @@ def replay(path: Path, *, strict: bool = True) -> Mapping[str, Generator]:
     `strict`: an answer that was taken then and would not be now is an error too. Else it is refused, as for a
     build whose golden answers are corrected and some of whose texts no longer keep what they must.
     """
-    decode = msgspec.json.Decoder(_Line).decode
     found: dict[str, Replay] = {}
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise UserError(f"{path.name}: {error.strerror}") from None
     current: Replay | None = None
-    for number, text in enumerate(lines, 1):
-        try:
-            line = decode(text)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path.name}, line {number}: {error}") from None
+    for number, line in numbered(path, _Line, whole=True):
         if line.statistics is not None:
             if line.kind in found or not is_written(line.kind) or line.generator is None:
                 raise UserError(f"{path.name}, line {number}: {line.kind!r} is not a type that begins here")

@@ -48,10 +48,8 @@ def user_turns(messages: Sequence[Message], *, closing: bool = False) -> list[Sp
 
     `closing`: with the boiler-plate that asks for a single call. Empty where the user says nothing.
     """
-    for index in range(len(messages) - 1, -1, -1):
-        if messages[index].role == "user":
-            break
-    else:
+    index = max((place for place, one in enumerate(messages) if one.role == "user"), default=None)
+    if index is None:
         return []
     content = messages[index].content
     turns = list(_tagged(content)) if _TURN in content else []

@@ -86,13 +86,10 @@ def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, 
             except NotApplicable:  # counted when the pair is perturbed
                 continue
             for request in requests:
-                known = found[unit.code].get(request.key)
-                if known is not None and set(request.keep) - set(known.keep):
-                    keep = (*known.keep, *(v for v in request.keep if v not in known.keep))
-                    request = msgspec.structs.replace(known, keep=keep)
-                elif known is not None:
-                    continue
-                found[unit.code][request.key] = request
+                known = found[unit.code].setdefault(request.key, request)
+                if more := [value for value in request.keep if value not in known.keep]:
+                    keep = (*known.keep, *more)
+                    found[unit.code][request.key] = msgspec.structs.replace(known, keep=keep)
     return {kind: list(requests.values()) for kind, requests in found.items()}
 
 

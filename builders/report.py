@@ -112,9 +112,7 @@ class BuildReport(Report, frozen=True, kw_only=True):
             for code, found in self.rows.items()
         )
         yield Table(("type", *names, "rows"), rows, f"profile {self.profile}, seed {self.seed}")
-        left_out: Counter[str] = Counter()
-        for by_reason in self.known_issues.values():
-            left_out.update(by_reason)
+        left_out = sum(map(Counter, self.known_issues.values()), Counter[str]())
         skips = Counter(skip.reason for skip in self.skipped)
         for what, found, place in (
             ("records left out", left_out, "known_issues"),

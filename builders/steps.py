@@ -5,6 +5,7 @@ changes that follow are against the row before it. Undone from the last to the f
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
@@ -16,8 +17,13 @@ TYPE_CODE = "/type_code"
 """Path of the change with which a part begins."""
 
 
-_NOT_SO = (TypeError, KeyError, IndexError, AttributeError, msgspec.ValidationError)
-"""What undoing a diff raises that does not fit its row."""
+@contextmanager
+def _undoing() -> Iterator[None]:
+    """Where a diff is undone: ValueError for one that does not fit its row."""
+    try:
+        yield
+    except (TypeError, KeyError, IndexError, AttributeError, msgspec.ValidationError) as error:
+        raise ValueError(f"its diff cannot be undone: {str(error)[:120]}") from None
 
 
 class Step(NamedTuple):
@@ -28,28 +34,20 @@ class Step(NamedTuple):
     """The part's row of `before`: under its code, with its changes."""
 
 
-def steps(row: Sample, clean: Sample) -> list[Step]:
-    """The parts in the order in which they were applied. Raises ValueError where they do not lead back to
-    `clean`, with the reason in a few words."""
-    if not all(map(taxonomy.known, taxonomy.parts(row.type_code))):
-        raise ValueError("a part of its type is not known")
-    try:
-        return _taken_apart(row, clean)
-    except _NOT_SO as error:
-        raise ValueError(f"its diff cannot be undone: {str(error)[:120]}") from None
-
-
+@_undoing()
 def undone(row: Sample, clean: Sample) -> Sample:
     """The row that a type (no mixture) was applied to, from its diff. Raises ValueError where the diff says
     what is not so."""
-    try:
-        return _undone(row, clean, taxonomy.CLEAN, taxonomy.get(row.type_code), ())
-    except _NOT_SO as error:
-        raise ValueError(f"its diff cannot be undone: {str(error)[:120]}") from None
+    return _undone(row, clean, taxonomy.CLEAN, taxonomy.get(row.type_code), ())
 
 
-def _taken_apart(row: Sample, clean: Sample) -> list[Step]:
+@_undoing()
+def steps(row: Sample, clean: Sample) -> list[Step]:
+    """The parts in the order in which they were applied. Raises ValueError where they do not lead back to
+    `clean`, with the reason in a few words."""
     codes = taxonomy.parts(row.type_code)
+    if not all(map(taxonomy.known, codes)):
+        raise ValueError("a part of its type is not known")
     marks = [place for place, change in enumerate(row.changes) if change.path == TYPE_CODE]
     named = [(row.changes[place].before, row.changes[place].after) for place in marks]
     if not codes or marks[:1] != [0] or named != list(zip((taxonomy.CLEAN, *codes), codes, strict=False)):

@@ -13,10 +13,10 @@ versions. One batch is in memory at a time.
 
 import math
 import random
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -66,28 +66,21 @@ class ConfigWriter:
         )
         parquet.write_shards(self._train(config, counts), folder, "train", arrow)
         batches = parquet.batches([*held, *more])
-        validation = (self._table(config, batch) for batch in batches)
+        validation = (self._table(config, batch)[0] for batch in batches)
         parquet.write_shards(validation, folder, "validation", arrow)
         return dict(counts)
 
-    def _times(self, config: str) -> bytearray:
+    def _times(self, config: str) -> Sequence[int]:
         """How often each version of the scratch file stands in the config."""
-        made = self._versions.made
+        made = self._versions.tally.made
         if config in self._shares:
             rng = seeding.rng(self._spec.seed, "mixture", config)
             times, self.left_out[config] = mixture(made, self._shares[config], rng)
             return times
-        times = bytearray(len(made) + sum(made))
-        start = 0
-        for perturbed in made:
-            if config == "retry":
-                times[start] = 1
-            else:
-                times[start + 1 : start + 1 + perturbed] = b"\1" * perturbed
-            start += 1 + perturbed
-        if config == "full":
-            self.left_out[config] = sum(perturbed == 0 for perturbed in made)
-        return times
+        if config == "retry":
+            return b"".join(b"\1" + bytes(perturbed) for perturbed in made)
+        self.left_out[config] = made.count(0)
+        return b"".join(b"\0" + b"\1" * perturbed for perturbed in made)
 
     def _train(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
         """The config's train rows, in the order of the scratch file."""
@@ -96,12 +89,12 @@ class ConfigWriter:
             yield from chosen
             return
 
-        def work(table: pa.Table) -> pa.Table:
+        def work(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
             rows = [schema.record(row, TrainingRow) for row in table.to_pylist()]
             return self._table(config, rows)
 
-        for table in parallel.map_ordered(work, chosen, self._spec.workers):
-            self.injected.update(msgspec.json.decode(parquet.note(table)))
+        for table, met in parallel.map_ordered(work, chosen, self._spec.workers):
+            self.injected.update(met)
             yield table
 
     def _chosen(self, config: str, counts: Counter[str]) -> Iterator[pa.Table]:
@@ -117,19 +110,22 @@ class ConfigWriter:
                 counts["perturbed"] += pc.sum(chosen[PERTURBED.name]).as_py() or 0
                 yield chosen.drop_columns([PERTURBED.name])
 
-    def _table(self, config: str, rows: Sequence[TrainingRow]) -> pa.Table:
-        """Rows as the config has them; the note says how often each transition type is met."""
-        met: Counter[str] = Counter()
+    def _table(self, config: str, rows: Sequence[TrainingRow]) -> tuple[pa.Table, Counter[str]]:
+        """Rows as the config has them, and how often each transition type is met."""
         if config == "paft":
-            conversations = [conversation(row) for row in rows]
-            table = schema.arrow_table(conversations, FineTuningRow)
-        else:
-            if config == "retry":
-                rows = [self._with_error(row) for row in rows]
-                errors = (row.extra_info["retry"] for row in rows)
-                met.update(error["type_code"] for error in errors if error)
-            table = schema.arrow_table(rows, TrainingRow)
-        return parquet.noted(table, msgspec.json.encode(met))
+            conversations = [
+                FineTuningRow(
+                    messages=(*row.prompt, Message("assistant", row.reward_model["ground_truth"])),
+                    extra_info=row.extra_info,
+                )
+                for row in rows
+            ]
+            return schema.arrow_table(conversations, FineTuningRow), Counter()
+        if config == "retry":
+            rows = [self._with_error(row) for row in rows]
+        errors = (row.extra_info.get("retry") for row in rows)
+        met = Counter(error["type_code"] for error in errors if error)
+        return schema.arrow_table(rows, TrainingRow), met
 
     def _with_error(self, row: TrainingRow) -> TrainingRow:
         """The row with the transition error that its rollout meets, if it has a call and the draw says so."""
@@ -142,7 +138,7 @@ class ConfigWriter:
         return msgspec.structs.replace(row, extra_info=row.extra_info | {"retry": error})
 
 
-def mixture(made: "array[int]", share: Fraction, rng: random.Random) -> tuple[bytearray, int]:
+def mixture(made: Sequence[int], share: Fraction, rng: random.Random) -> tuple[bytearray, int]:
     """How often each version is taken so that floor(share · rows) train rows are perturbed.
 
     `made` holds per row how many perturbed versions follow its clean one. Every row has as many slots as the
@@ -156,34 +152,20 @@ def mixture(made: "array[int]", share: Fraction, rng: random.Random) -> tuple[by
     if wanted > able:
         most = math.ceil((able + 1) / share) - 1  # the most slots of which a floor(share) is able
         kept, wanted = min(slots, most) - able, able
-    perturbed = iter(_ones(able, wanted, rng))
-    clean = iter(_ones(slots - able, kept, rng))
-    times = bytearray(len(made) + able)
-    start = 0
+    perturbed = _ones(able, wanted, rng)
+    clean = _ones(slots - able, kept, rng)
+    times = bytearray()
     for versions in made:
-        for copy in range(copies):
-            if copy >= versions:
-                times[start] += next(clean)
-            elif next(perturbed):
-                times[start + 1 + copy] = 1
-            else:
-                times[start] += 1
-        start += 1 + versions
+        chosen = bytes(islice(perturbed, versions))
+        unperturbed = versions - sum(chosen) + sum(islice(clean, copies - versions))
+        times += bytes((unperturbed, *chosen))
     return times, slots - able - kept
 
 
-def _ones(size: int, ones: int, rng: random.Random) -> bytearray:
+def _ones(size: int, ones: int, rng: random.Random) -> Iterator[bool]:
     """`size` flags of which `ones` are set, at random places."""
-    flags = bytearray(size)
-    for place in rng.sample(range(size), ones):
-        flags[place] = 1
-    return flags
-
-
-def conversation(row: TrainingRow) -> FineTuningRow:
-    """A row with its gold as the assistant's turn."""
-    gold = Message("assistant", row.reward_model["ground_truth"])
-    return FineTuningRow(messages=(*row.prompt, gold), extra_info=row.extra_info)
+    places = set(rng.sample(range(size), ones))
+    return (place in places for place in range(size))
 
 
 SPLITS = ("train", "validation")
@@ -244,7 +226,7 @@ def _report(
     used: Mapping[str, Recording],
 ) -> TrainingReport:
     """What the build was, but for the hashes of its files."""
-    tally, drawable = maker.tally, maker.drawable
+    tally, drawable = maker.tally, maker.draws.drawn_codes
     drawn = {code: sum(counts.values()) for code, counts in tally.drawn_to_used.items()}
     return TrainingReport(
         form=form,

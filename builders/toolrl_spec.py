@@ -65,7 +65,7 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
         """
         found: set[str] = set()
         for name in self.types or taxonomy.COMPONENTS[:3]:
-            codes = set(select_types((name,)))
+            codes = select_types((name,))
             kinds = [kind for kind in taxonomy.types("all") if kind.code in codes]
             static = [kind for kind in kinds if kind.static]
             if not static:

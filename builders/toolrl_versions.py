@@ -4,7 +4,6 @@ They are written to one scratch file in the order of the source, each row's clea
 perturbed ones.
 """
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
@@ -26,7 +25,6 @@ from robustbench_tc.schema import (
     GOLD_NOT_STATED,
     Json,
     Message,
-    Sample,
     Tool,
     arrow_schema,
     dumps,
@@ -76,6 +74,8 @@ class Tally(msgspec.Struct, kw_only=True):
     """Length of a train prompt → versions."""
     validation_used: dict[str, int] = {}
     """Type → validation rows under it."""
+    made: list[int] = []
+    """Per train row how many perturbed versions follow its clean one in the scratch file."""
 
     def drop(self, split: str, clean_id: str, reason: str) -> None:
         """Counts a row that is left out, and keeps its id."""
@@ -87,6 +87,7 @@ class Tally(msgspec.Struct, kw_only=True):
         for code, reason in outcome.refused:
             add(self.refused.setdefault(code, {}), reason.partition(":")[0])
         used = [version.sample.type_code for version in outcome.versions]
+        self.made.append(len(used))
         for code in used:
             add(self.used, code)
         if outcome.order:
@@ -99,14 +100,6 @@ class Tally(msgspec.Struct, kw_only=True):
         """Takes another tally's counts in; of the dropped rows the first 1,000 are named."""
         merge(msgspec.structs.asdict(self), msgspec.structs.asdict(other))
         del self.dropped_rows[1_000:]
-
-
-class Part(msgspec.Struct):
-    """What a part of the versions has to tell besides its rows."""
-
-    tally: Tally
-    made: list[int]
-    """As in `VersionMaker`."""
 
 
 class VersionMaker:
@@ -125,7 +118,7 @@ class VersionMaker:
         self.scratch, self._source, self._checks = scratch, source, checks
         donors, lent = donor_pool(source)
         codes = spec.codes()
-        self._draws = Draws(
+        self.draws = Draws(
             codes=codes,
             seed=spec.seed,
             copies=spec.copies,
@@ -136,25 +129,18 @@ class VersionMaker:
             fits=self._fits,
         )
         self._validation_draws = msgspec.structs.replace(
-            self._draws,
+            self.draws,
             codes=spec.validation_codes(),
             copies=1,
             generators=generators,
             counterbalance=False,
         )
-        self.made = array("B")
-        """Per train row how many perturbed versions follow its clean one in the scratch file."""
         self.validation: list[TrainingRow] = []
         """Clean."""
         self.validation_perturbed: list[TrainingRow] = []
         """Those of them that a type fits, each under one."""
-        self._validation_prompts: dict[str, set[str]] = {}
-        """User text → system texts."""
-
-    @property
-    def drawable(self) -> tuple[str, ...]:
-        """The types that rows draw from: those asked for, less those whose texts nobody writes."""
-        return self._draws.drawn_codes
+        self._held_prompts: set[tuple[str, str]] = set()
+        """System and user text of each validation row."""
 
     def make(self, progress: Callable[[str], None], workers: Workers = SERIAL) -> None:
         """Writes the versions. Raises UserError if no row can serve."""
@@ -165,13 +151,11 @@ class VersionMaker:
                     self._validate(texts)
                     continue
                 items = parquet.batches(enumerate(texts), BATCH)
-                for table in parallel.map_ordered(self._part, items, workers):
-                    part = msgspec.json.decode(parquet.note(table), type=Part)
-                    self.tally.merge(part.tally)
-                    self.made.extend(part.made)
-                    writer.write_table(table.replace_schema_metadata(wire.metadata))
-                    progress(f"{len(self.made)} train rows")
-        if not self.made:
+                for table, counted in parallel.map_ordered(self._part, items, workers):
+                    self.tally.merge(counted)
+                    writer.write_table(table)
+                    progress(f"{len(self.tally.made)} train rows")
+        if not self.tally.made:
             reasons = ", ".join(f"{why} {n}" for why, n in self.tally.dropped.get("train", {}).items())
             raise UserError(f"{self._source.train}: no row can serve ({reasons or 'the file is empty'})")
 
@@ -179,8 +163,8 @@ class VersionMaker:
         """Puts the validation rows aside, clean and perturbed."""
         rows = list(self._usable(texts, self.tally))
         for row in rows:
-            version = self._draws.version(row, row.sample)
-            self._validation_prompts.setdefault(version.user, set()).add(version.system)
+            version = self.draws.version(row, row.sample)
+            self._held_prompts.add((version.system, version.user))
             self.validation.append(self._training_row(version, len(self.validation), "validation", 0))
         for outcome in self._validation_draws(rows):
             add(self.tally.kept, "validation_no_type_fits", not outcome.versions)
@@ -196,24 +180,21 @@ class VersionMaker:
                 f"{version.sample.id}: its renamed gold does not earn the maximum reward: please report it"
             )
 
-    def _part(self, numbered: Sequence[tuple[int, rlla.Raw]]) -> pa.Table:
+    def _part(self, numbered: Sequence[tuple[int, rlla.Raw]]) -> tuple[pa.Table, Tally]:
         """Every version of some train rows, clean ones first, and what was counted on the way."""
-        part = Part(tally=Tally(), made=[])
-        rows: list[TrainingRow] = []
+        tally, rows = Tally(), list[TrainingRow]()
         places = {texts[0]: place for place, texts in numbered}
-        for outcome in self._draws(list(self._usable((texts for _, texts in numbered), part.tally))):
-            part.tally.outcome(outcome, self._draws.copies)
-            part.made.append(len(outcome.versions))
-            clean = self._draws.version(outcome.row, outcome.row.sample)
-            first = places[outcome.row.sample.clean_id] * (1 + self._draws.copies)
+        for outcome in self.draws(list(self._usable((texts for _, texts in numbered), tally))):
+            tally.outcome(outcome, self.draws.copies)
+            clean = self.draws.version(outcome.row, outcome.row.sample)
+            first = places[outcome.row.sample.clean_id] * (1 + self.draws.copies)
             for copy, version in enumerate((clean, *outcome.versions)):
                 self._must_earn_maximum(version, clean.gold)
-                add(part.tally.lengths, self._length(version))
+                add(tally.lengths, self._length(version))
                 rows.append(self._training_row(version, first + copy, "train", copy))
         table = schema.arrow_table(rows, TrainingRow)
         perturbed = [row.extra_info["copy"] > 0 for row in rows]
-        table = table.append_column(PERTURBED, pa.array(perturbed, pa.bool_()))
-        return parquet.noted(table, msgspec.json.encode(part))
+        return table.append_column(PERTURBED, pa.array(perturbed, pa.bool_())), tally
 
     def _usable(self, texts: Iterable[rlla.Raw], tally: Tally) -> Iterator[RllaRow]:
         """The rows that can serve; the others are counted as dropped."""
@@ -228,23 +209,24 @@ class VersionMaker:
     def _unusable(self, row: RllaRow) -> str | None:
         """Why a row cannot serve, or None."""
         sample = row.sample
-        names = {tool.name for tool in sample.tools}
-        called = [call.name for answer in sample.golden_answers for call in answer]
-        if not names.issuperset(called):  # it would teach to call what is not there
+        declared: dict[str, set[str]] = {}
+        for tool in sample.tools:
+            declared.setdefault(tool.name, set()).update(tool.properties)
+        calls = [call for answer in sample.golden_answers for call in answer]
+        if any(call.name not in declared for call in calls):  # it would teach to call what is not there
             return "gold_tool_not_listed"
-        if _undeclared(sample):
+        if any(not declared[call.name].issuperset(call.parameters) for call in calls):  # or to make one up
             return "gold_parameter_not_declared"
         if sample.golden_answers and answerable.audit(sample).missing is not None:
             return GOLD_NOT_STATED
-        same_user = self._validation_prompts.get(sample.messages[0].content)
-        if row.split == "train" and same_user and row.system in same_user:
+        if row.split == "train" and (row.system, sample.messages[0].content) in self._held_prompts:
             return "also_in_validation"
         if not self._checks.earns_maximum(row.gold):
             return "gold_below_maximum"
         leaks = self._checks.leaks
         if leaks is not None and leaks(sample.clean_id, sample.messages):
             return "benchmark_query"
-        if self._checks.tokens is not None and not self._fits(self._draws.version(row, sample)):
+        if self._checks.tokens is not None and not self._fits(self.draws.version(row, sample)):
             return "prompt_too_long"
         return None
 
@@ -278,15 +260,6 @@ class VersionMaker:
             reward_model={"style": "rule", "ground_truth": version.gold},
             extra_info=info,
         )
-
-
-def _undeclared(sample: Sample) -> bool:
-    """Whether the gold gives a parameter that no tool of its name declares: it would teach to make one up."""
-    declared: dict[str, set[str]] = {}
-    for tool in sample.tools:
-        declared.setdefault(tool.name, set()).update(tool.properties)
-    calls = (call for answer in sample.golden_answers for call in answer)
-    return any(not declared[call.name].issuperset(call.parameters) for call in calls)
 
 
 def donor_pool(source: RllaFiles) -> tuple[Sequence[Tool], Originals]:

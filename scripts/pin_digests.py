@@ -60,7 +60,7 @@ def tasks(sources: Path, python: str) -> dict[str, dict[str, str]]:
     columns = [(field.name, type_name(field.type)) for field in wanted]
     for profile in get_args(live.Profile):
         spec = live.LiveSpec(profile=profile, sources=sources, python=python)
-        parts = parquet.batches(live.prepared(spec, probe=False).clean, live.TABLE_ROWS)
+        parts = parquet.batches(live.rows_of("clean", live.prepared(spec, probe=False)), live.TABLE_ROWS)
         tables = (schema.arrow_table(part, LiveRow) for part in parts)
         found[profile] = task_digests(columns, (row for table in tables for row in table.to_pylist()))
     return found

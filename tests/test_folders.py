@@ -10,7 +10,9 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import metadata
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.cli import _derive, verbs
+from robustbench_tc.cli import _derive, main, verbs
 from robustbench_tc.io import marker
 from robustbench_tc.proxy import journal
 
@@ -238,35 +240,34 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of everything that commands make, through the commands."""
     root = tmp_path_factory.mktemp("made")
     names = (
-        "build training live live_run live_report run report space rlla release gated lines trial answers"
+        "build training live live_run live_report run report space rlla release gated lines trial"
         " results site baseline"
     )
     found = {name: root / name for name in names.split()}
-    rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
-    rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
+    ferries = [rlla_rows.ferry_row(n) for n in range(8)]
+    rlla_rows.write(found["rlla"], ferries, [rlla_rows.ferry_row(1_000)])
     small.write(found["release"], small.rows())
     released.small_build(found["gated"])
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
     run("build", "toolrl-dr", "--rlla", found["rlla"], "--configs", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
-    found["log"] = root / "log.jsonl"
-    found["log"].write_text(json.dumps(LOGGED))
-    found["tools"] = root / "tools.json"
-    found["tools"].write_text(json.dumps(LOGGED["tools"]))
     found |= {"python": Path(sys.executable), "mcp": ROOT / "tests" / "own" / "mcp_server.py"}
-    found["journal"] = root / "door.jsonl"
     one = journal.Exchange(
         session="made_1.0", repeat=0, row=small.rows()[0].id,
         replies=[{"text": "Done.", "tool_calls": None, "finish_reason": "stop"}],
     )  # fmt: skip
-    found["journal"].write_bytes(journal.encoded(one))
-    found["plan"] = root / "plan.yaml"
-    found["plan"].write_text("version: 1\n")
-    found["servers"] = root / "servers.json"
-    found["servers"].write_text('{"mcpServers": {"a": {"url": "http://127.0.0.1:9/mcp"}}}')
+    files: dict[str, str | bytes] = {
+        "log.jsonl": json.dumps(LOGGED),
+        "tools.json": json.dumps(LOGGED["tools"]),
+        "journal.jsonl": journal.encoded(one),
+        "plan.yaml": "version: 1\n",
+        "servers.json": '{"mcpServers": {"a": {"url": "http://127.0.0.1:9/mcp"}}}',
+        "models.toml": f'[m]\nbase_url = "{NOWHERE}/v1"\nmax_retries = 0\n',
+        "answers.json": json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]),
+    }
+    write(root, files)
+    found |= {name.partition(".")[0]: root / name for name in files}
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
-    found["models"] = root / "models.toml"
-    found["models"].write_text(f'[m]\nbase_url = "{NOWHERE}/v1"\nmax_retries = 0\n')
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
     run("gate", found["run"], "--save-baseline", found["baseline"])
@@ -274,7 +275,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run(*LIVE_REPORT.format(**found, out=found["live_report"]).split(" "))
     run("export", found["run"], "--out", found["lines"])
     released.released(found["build"], found["trial"], trial=True)
-    found["answers"].write_text(json.dumps([[{"name": CLUB, "parameters": {"moves": [46]}}]]))
     with pytest.MonkeyPatch.context() as patch:
         without_gradio(patch)
         run(*SPACE.format(out=found["space"]).split(" "))
@@ -283,22 +283,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def run(*words: object) -> int:
+def run(*words: object) -> None:
     """A command in this process, without its output."""
-    import contextlib
-    import io
-
-    from robustbench_tc.cli import main
-
-    before, sys.argv = sys.argv, ["rbtc", *map(str, words)]
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    finally:
-        sys.argv = before
-    return 0
+    with (
+        redirect_stdout(StringIO()),
+        redirect_stderr(StringIO()),
+        suppress(SystemExit),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "argv", ["rbtc", *map(str, words)])
+        main()
 
 
 def without_gradio(patch: pytest.MonkeyPatch) -> None:
@@ -377,13 +371,12 @@ def changed(out: Path) -> None:
             path.write_bytes(path.read_bytes() + b"\n")
 
 
-def strangers_in(source: Path) -> dict[str, Prepare]:
-    """Our own folder with what is not ours in it."""
-    return {
-        "a file": ours_with(source, lambda out: write(out, {"thesis.txt": "years"})),
-        "a file deep inside": ours_with(source, lambda out: write(out, {"a/b/c.txt": "years"})),
-        "a link": ours_with(source, lambda out: (out / "link").symlink_to("/etc/hostname")),
-    }
+COMING: dict[str, Callable[[Path], object]] = {
+    "a file": lambda out: write(out, {"thesis.txt": "years"}),
+    "a file deep inside": lambda out: write(out, {"a/b/c.txt": "years"}),
+    "a link": lambda out: (out / "link").symlink_to("/etc/hostname"),
+}
+"""What is not ours, in a folder of ours."""
 
 
 # --- the tests ----------------------------------------------------------------------------------------
@@ -409,6 +402,12 @@ def words(output: Output, place: Path, made: dict[str, Path], new: Path) -> list
         port = free.getsockname()[1]
     known = {**made, "chess": CHESS, "out": place, "new": new, "port": port}
     return [part.format(**known) for part in output.command.split(" ")]
+
+
+def tried(rbtc: Rbtc, output: Output, place: Path, made: dict[str, Path]) -> tuple[Tree, Done]:
+    """All around a place before a command, and what the command said."""
+    before, root = tree(place.parent), place.parent
+    return before, rbtc(*words(output, place, made, root.with_name(f"new-{root.name}")))
 
 
 def refused(done: Done) -> None:
@@ -439,10 +438,7 @@ def test_a_command_refuses_every_strangers_place(
     cases = [*product(ALL, STRANGERS.items())][::STEP]
     for number, ((name, output), (what, prepare)) in enumerate(cases):
         root = tmp_path / str(number)
-        root.mkdir()
-        place = prepare(root)
-        before = tree(root)
-        done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+        before, done = tried(rbtc, output, prepare(root), made)
         kept(before, root, f"{output.command}: {what}: {done}")
         refused(done)
         if name != "audit folder":
@@ -455,13 +451,10 @@ OURS = [(name, output) for name, output in ALL if output.ours is not None]
 def test_a_command_never_loses_what_came_into_a_folder_of_ours(
     rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
 ) -> None:
-    cases = [(one, *inside) for _, one in OURS for inside in strangers_in(made[one.ours or ""]).items()]
-    for number, (output, what, prepare) in enumerate(cases):
+    cases = [(one, *coming) for _, one in OURS for coming in COMING.items()]
+    for number, (output, what, change) in enumerate(cases):
         root = tmp_path / str(number)
-        root.mkdir()
-        place = prepare(root)
-        before = tree(root)
-        done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+        before, done = tried(rbtc, output, ours_with(made[output.ours or ""], change)(root), made)
         if output.goes_on:  # in its own folder it writes its own files; the others are as they were
             ours = set(tree(made[output.ours or ""]))
             before = {n: held for n, held in before.items() if n.partition("/")[2] not in ours}
@@ -476,10 +469,7 @@ def test_changed_files_of_ours_are_replaced_on_request_only(
     written_once = [output for _, output in OURS if output.ours not in ("run", "live_run")]
     for number, output in enumerate(written_once):
         root = tmp_path / str(number)
-        root.mkdir()
-        place = ours_with(made[output.ours or ""], changed)(root)
-        before = tree(root)
-        done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+        before, done = tried(rbtc, output, ours_with(made[output.ours or ""], changed)(root), made)
         if "--discard-changes" in output.command:
             assert done.code == 0, done
             assert tree(root) != before
@@ -503,10 +493,9 @@ def test_a_whole_folder_of_ours_is_replaced_and_nothing_is_left_beside_it(
     replacing = [output for _, output in OURS if any(word in output.command for word in REPLACING)]
     for number, output in enumerate(replacing):
         root = tmp_path / str(number)
-        root.mkdir()
         place = Path(shutil.copytree(made[output.ours or ""], root / "out", symlinks=True))
         before = identities(place)
-        done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
+        _, done = tried(rbtc, output, place, made)
         assert done.code == 0, done
         assert before.isdisjoint(identities(place)), output.command
         assert [path.name for path in root.iterdir()] == ["out"], output.command
@@ -589,21 +578,23 @@ def test_a_release_is_never_replaced(
 def test_a_build_of_another_kind_or_an_older_version_is_not_replaced(
     rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
 ) -> None:
-    for source, command in (("training", BUILD), ("build", TRAINING), ("space", BUILD), ("build", SPACE)):
-        out = tmp_path / f"{source}-{len(command)}"
-        shutil.copytree(made[source], out)
-        before = tree(out)
-        done = rbtc(*words(Output(command + " --force --discard-changes"), out, made, tmp_path / "new"))
-        refused(done)
-        assert tree(out) == before
-    old = tmp_path / "old"
-    shutil.copytree(made["build"], old)
+    old = Path(shutil.copytree(made["build"], tmp_path / "old"))
     report = json.loads((old / marker.BUILD).read_text())
     del report["files"], report["own_sha256"], report["kind"]
     (old / marker.BUILD).write_text(json.dumps(report | {"report_version": 1}))
-    before = tree(old)
-    refused(rbtc(*words(Output(BUILD + " --force --discard-changes"), old, made, tmp_path / "new")))
-    assert tree(old) == before
+    for number, (source, command) in enumerate(
+        (
+            (made["training"], BUILD),
+            (made["build"], TRAINING),
+            (made["space"], BUILD),
+            (made["build"], SPACE),
+            (old, BUILD),
+        )
+    ):
+        out = Path(shutil.copytree(source, tmp_path / str(number) / "out"))
+        before, done = tried(rbtc, Output(command + " --force --discard-changes"), out, made)
+        refused(done)
+        assert tree(out.parent) == before
 
 
 def test_a_run_without_its_marker_is_thrown_away_by_hand_only(

@@ -38,10 +38,10 @@ FIELDS: list[tuple[str, pa.DataType]] = [("n", pa.int64()), ("text", pa.string()
 SCHEMA = pa.schema(FIELDS, metadata={b"kind": b"test"})
 
 
-def part(number: int) -> pa.Table:
+def part(number: int) -> tuple[pa.Table, int]:
+    """A table, and who made it."""
     rows = range(10 * number, 10 * number + number % 4)
-    table = pa.table({"n": list(rows), "text": [f"row {n}" for n in rows]}, schema=SCHEMA)
-    return parquet.noted(table, str(os.getpid()).encode())
+    return pa.table({"n": list(rows), "text": [f"row {n}" for n in rows]}, schema=SCHEMA), os.getpid()
 
 
 def checksums(folder: Path) -> dict[str, str]:
@@ -58,9 +58,8 @@ def checksums(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_results_come_in_the_order_of_the_items(processes: int) -> None:
     found = list(parallel.map_ordered(part, range(40), parallel.Workers(num_proc=processes)))
-    assert [table["n"].to_pylist() for table in found] == [part(n)["n"].to_pylist() for n in range(40)]
-    ours = str(os.getpid()).encode()
-    assert {parquet.note(table) == ours for table in found} == {processes == 1}
+    assert [table for table, _ in found] == [part(n)[0] for n in range(40)]
+    assert {process == os.getpid() for _, process in found} == {processes == 1}
 
 
 def test_only_a_few_items_are_taken_before_their_results_are_wanted() -> None:
@@ -77,7 +76,7 @@ def test_only_a_few_items_are_taken_before_their_results_are_wanted() -> None:
     results.close()  # type: ignore[attr-defined]
 
 
-def fails(number: int) -> pa.Table:
+def fails(number: int) -> tuple[pa.Table, int]:
     if number == 3:
         raise UserError("row 3 is broken")
     return part(number)
@@ -91,7 +90,7 @@ def test_what_the_work_raises_comes_out(processes: int) -> None:
 
 
 def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
-    def dies(number: int) -> pa.Table:
+    def dies(number: int) -> tuple[pa.Table, int]:
         if number == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         return part(number)
@@ -131,7 +130,7 @@ def tables(rows: int, size: int) -> Iterator[pa.Table]:
     for start in range(0, rows, size):
         numbers = range(start, min(start + size, rows))
         texts = [f"row {n}" for n in numbers]
-        yield parquet.noted(pa.table({"n": list(numbers), "text": texts}, schema=SCHEMA), b"a note")
+        yield pa.table({"n": list(numbers), "text": texts}, schema=SCHEMA)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 10, 19, 20, 21, 45, 60])
@@ -147,14 +146,6 @@ def test_shards_depend_on_the_rows_and_not_on_the_tables_they_come_in(
         assert [row["n"] for row in parquet.read_rows(files)] == list(range(rows))
         made.append(checksums(folder))
     assert made == made[:1] * len(made)
-
-
-def test_a_note_travels_with_a_table_and_into_no_file(small_shards: None, tmp_path: Path) -> None:
-    [table] = tables(5, 5)
-    assert parquet.note(table) == b"a note"
-    parquet.write_shards([table], tmp_path / "x", "test", SCHEMA)
-    [file] = parquet.shards(tmp_path / "x")
-    assert b"a note" not in file.read_bytes()
 
 
 def test_a_missing_shard_is_noticed(small_shards: None, tmp_path: Path) -> None:
@@ -241,19 +232,13 @@ def training_build(source: Path, out: Path, workers: parallel.Workers) -> dict[s
     return checksums(out)
 
 
-def rlla_source(folder: Path, rows: int) -> Path:
-    folder.mkdir()
-    train = [rlla_rows.dialogue_row() if n % 9 == 0 else rlla_rows.ferry_row(n) for n in range(rows)]
-    rlla_rows.write_parquet(folder / "train.parquet", train)
-    rlla_rows.write_parquet(folder / "test.parquet", [rlla_rows.ferry_row(10_000 + n) for n in range(5)])
-    return folder
-
-
 def test_training_data_is_the_same_bytes_on_any_number_of_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_shards: None
 ) -> None:
     monkeypatch.setattr("robustbench_tc.builders.toolrl_versions.BATCH", 13)
-    source = rlla_source(tmp_path / "rlla", 100)
+    train = [rlla_rows.dialogue_row() if n % 9 == 0 else rlla_rows.ferry_row(n) for n in range(100)]
+    held = [rlla_rows.ferry_row(10_000 + n) for n in range(5)]
+    source = rlla_rows.write(tmp_path / "rlla", train, held)
     made = [training_build(source, tmp_path / str(n), parallel.Workers(num_proc=n)) for n in NUMBERS]
     assert made == made[:1] * len(NUMBERS)
     indices = [

@@ -227,15 +227,11 @@ class Statistics(msgspec.Struct):
 
     def settle(self, answers: Mapping[str, Text | str]) -> None:
         """Counts what became of the texts."""
+        texts = [answer for answer in answers.values() if isinstance(answer, Text)]
         self.asked += len(answers)
-        labels = set()
-        for answer in answers.values():
-            if isinstance(answer, str):
-                self.missing[category(answer)] += 1
-            else:
-                self.answered += 1
-                labels.add(answer.generator)
-        self.generator = "+".join(sorted(labels)) or self.generator
+        self.answered += len(texts)
+        self.missing.update(category(why) for why in answers.values() if isinstance(why, str))
+        self.generator = "+".join(sorted({text.generator for text in texts})) or self.generator
 
     def report(self) -> dict[str, Any]:
         """For the build report: plain values, what did not happen left out."""

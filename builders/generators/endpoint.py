@@ -8,7 +8,7 @@ text to rewrite stands between markers that hold the request's hash, so that not
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -126,13 +126,13 @@ _TRANSLATION_SCHEMA: dict[str, Json] = {
     "required": ["text", "value_map", "unmapped"],
 }
 
-_FORMS: dict[str, Json] = {
-    "tools": {"type": "json_schema", "json_schema": {"name": "new_tools", "schema": ANSWER_SCHEMA}},
-    "translation": {
-        "type": "json_schema",
-        "json_schema": {"name": "translation", "schema": _TRANSLATION_SCHEMA},
-    },
-}
+_FORMS: tuple[tuple[Callable[[str], bool], Json], ...] = (
+    (writes_tools, {"type": "json_schema", "json_schema": {"name": "new_tools", "schema": ANSWER_SCHEMA}}),
+    (
+        writes_translations,
+        {"type": "json_schema", "json_schema": {"name": "translation", "schema": _TRANSLATION_SCHEMA}},
+    ),
+)
 """What an endpoint with structured output is asked for, by the form of the answer; texts have none."""
 
 _REFUSED = (
@@ -187,8 +187,7 @@ class Model(Generator):
         super().__init__(f"{endpoint.model}@{self.prompt.version}")
         self._settings = settings or Settings()
         self._spent = spent or Spent()
-        form = "tools" if writes_tools(kind) else "translation" if writes_translations(kind) else ""
-        self._form = _FORMS.get(form)
+        self._form = next((form for is_asked, form in _FORMS if is_asked(kind)), None)
         self._structured = self._form is not None
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:

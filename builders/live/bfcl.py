@@ -23,10 +23,7 @@ from robustbench_tc.builders.sources.upstream import must_be_pinned
 from robustbench_tc.errors import unknown
 from robustbench_tc.eval.prompts import json_schema
 from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Turn, dumps
-from robustbench_tc.worlds.handle import Start, WorldType
-from robustbench_tc.worlds.host import Worlds
-
-from .trace import with_gold
+from robustbench_tc.worlds.handle import Start
 
 _ONCE = (
     "authenticate_travel",
@@ -187,13 +184,6 @@ def tasks_in(data: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRo
         name: tuple(_tool(one) for _, one in json_lines(data, _doc(name), Function)) for name in DOCS
     }
     return tuple(row for category in categories for row in _rows(data, category, functions))
-
-
-async def clean_rows(
-    root: Path, world: WorldType, worlds: Worlds, categories: Sequence[str] = CATEGORIES
-) -> list[LiveRow]:
-    """The rows, with gold carried out. Raises UserError where a call of gold cannot be."""
-    return [await with_gold(worlds, world, row) for row in tasks(root, categories)]
 
 
 def _file(category: str) -> str:

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 import pyarrow as pa
@@ -38,7 +38,7 @@ from ..sources.upstream import LIVE_SOURCE, pins, resolve_root
 from . import bfcl
 from .placing import Placed, Reason, faulted, placed
 from .registry import checked, named_faults, registered
-from .trace import clean_rows
+from .trace import clean_rows, with_gold
 
 VERSION = "1.1.0"
 """Of the rows that this code builds: `datasets` caches them under it."""
@@ -63,6 +63,8 @@ TABLE_ROWS = 200
 
 Progress = Callable[[str], None]
 Placements = dict[str, Placed | Reason]
+Prepared = dict[str, dict[str, LiveRow | str]]
+"""Type code → clean id → the row, or why the task has none."""
 
 
 class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,8 +92,8 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
         for kind in self.kinds:
             if kind.removeprefix("live_") not in FAULT_TYPES:
                 raise unknown("kind of fault", kind, KINDS)
-        wanted = {kind.removeprefix("live_") for kind in self.kinds}
-        wanted = wanted or set(LITE_KINDS if self.profile == "lite" else BUILT_KINDS)
+        usual = LITE_KINDS if self.profile == "lite" else BUILT_KINDS
+        wanted = {kind.removeprefix("live_") for kind in self.kinds or usual}
         wanted |= named_faults(self.types)
         return tuple(kind for kind in FAULT_TYPES if kind in wanted)
 
@@ -134,10 +136,11 @@ def build(
     with folders.atomic_dir(out, kind=schema.DATASET, force=force, discard_changes=discard_changes) as folder:
         made = prepared(spec, clean=clean, progress=progress)
         tally, checksums = LiveTally(), dict[str, str]()
-        for code in ("clean", *map(live_types.type_code, (*kinds, *types))):
+        for code in made:
             progress(f"writing {live_types.config_of(code)}")
             tables = map(_table, parquet.batches(tally.counted(rows_of(code, made)), TABLE_ROWS))
             write_config(tables, folder, live_types.config_of(code), LiveRow, checksums)
+        world_of = {row.clean_id: row.world for row in rows_of("clean", made)}
         of_bfcl = any(world.name == find.BFCL and world.python is not None for world in worlds)
         report = LiveReport(
             profile="own" if spec.worlds else spec.profile,
@@ -150,20 +153,15 @@ def build(
             rows=tally.rows,
             labels=tally.labels,
             positions=tally.positions,
-            skipped=tuple(_skips(made, kinds)),
+            skipped=tuple(
+                LiveSkip(clean_id, code, world_of[clean_id], why)
+                for code, of_type in made.items()
+                for clean_id, why in of_type.items()
+                if isinstance(why, str)
+            ),
             pins=tuple(row for row in pins().rows() if row["source"] == LIVE_SOURCE) if of_bfcl else (),
         )
         return finished(folder, report, card)
-
-
-class Prepared(NamedTuple):
-    """What a build writes."""
-
-    clean: tuple[LiveRow, ...]
-    placements: dict[str, Placements]
-    """Clean id → what is made of it; empty where nothing was probed."""
-    registries: dict[str, dict[str, LiveRow | str]]
-    """Registry type's code → clean id → its row, or why it has none."""
 
 
 def prepared(
@@ -173,32 +171,26 @@ def prepared(
     probe: bool = True,
     progress: Progress = lambda line: None,
 ) -> Prepared:
-    """The tasks of all worlds, the rows of registry types and, with `probe`, the faults that tasks get.
-    Raises UserError."""
+    """The tasks of all worlds, with `probe` what is made of them of each kind of fault, and of each registry
+    type. Raises UserError."""
     kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     if clean is None:
         clean = _unique(row for world in worlds for row in read_clean_rows(world, spec, progress))
-    registries = {live_types.type_code(name): registered(clean, name, spec.seed) for name in types}
-    if not probe:
-        return Prepared(tuple(clean), {}, registries)
-    found = _probed(clean, worlds, kinds, spec, progress)
-    made = dict(zip((row.clean_id for row in clean), found, strict=True))
-    if spec.profile == "lite":
-        made = {clean_id: _one_drawn(one, spec.seed, clean_id) for clean_id, one in made.items()}
-    return Prepared(tuple(clean), made, registries)
+    made: Prepared = {"clean": {row.clean_id: row for row in clean}}
+    if probe:
+        made |= {live_types.type_code(kind): {} for kind in kinds}
+        for row, found in zip(clean, _probed(clean, worlds, kinds, spec, progress), strict=True):
+            if spec.profile == "lite":
+                found = _one_drawn(found, spec.seed, row.clean_id)
+            for kind, one in found.items():
+                code = live_types.type_code(kind)
+                made[code][row.clean_id] = faulted(row, code, one) if isinstance(one, Placed) else one
+    return made | {live_types.type_code(name): registered(clean, name, spec.seed) for name in types}
 
 
 def rows_of(code: str, made: Prepared) -> Iterator[LiveRow]:
     """The rows of a type, in the tasks' order."""
-    if code in made.registries:
-        yield from (one for one in made.registries[code].values() if isinstance(one, LiveRow))
-        return
-    for row in made.clean:
-        one = made.placements.get(row.clean_id, {}).get(code.removeprefix("live_"))
-        if code == "clean":
-            yield row
-        elif isinstance(one, Placed):
-            yield faulted(row, code, one)
+    return (one for one in made.get(code, {}).values() if isinstance(one, LiveRow))
 
 
 def read_clean_rows(
@@ -211,7 +203,8 @@ def read_clean_rows(
         async with Worlds() as worlds:
             if world.name == find.BFCL and world.python is not None:
                 categories = bfcl.CATEGORIES[:1] if spec.profile == "lite" else bfcl.CATEGORIES
-                return await bfcl.clean_rows(resolve_root(spec.sources), world, worlds, categories)
+                tasks = bfcl.tasks(resolve_root(spec.sources), categories)
+                return [await with_gold(worlds, world, row) for row in tasks]
             return await clean_rows(world, worlds)
 
     rows = loop.run(run())
@@ -247,19 +240,6 @@ def _one_drawn(found: Placements, seed: int, clean_id: str) -> Placements:
     if having:
         left_out.remove(rng(seed, "lite", clean_id).choice(having))
     return {kind: "not_drawn" if kind in left_out else one for kind, one in found.items()}
-
-
-def _skips(made: Prepared, kinds: tuple[str, ...]) -> Iterator[LiveSkip]:
-    for kind in kinds:
-        for row in made.clean:
-            one = made.placements[row.clean_id][kind]
-            if not isinstance(one, Placed):
-                yield LiveSkip(row.clean_id, live_types.type_code(kind), row.world, one)
-    for code, by_task in made.registries.items():
-        for row in made.clean:
-            found = by_task[row.clean_id]
-            if not isinstance(found, LiveRow):
-                yield LiveSkip(row.clean_id, code, row.world, found)
 
 
 def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:

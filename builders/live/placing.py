@@ -9,7 +9,7 @@ Where in a task a fault can stand: first visible decisive write, first used read
 import random
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -51,6 +51,12 @@ class Site(NamedTuple):
     used: Leaf | None = None
     """Of a read: the leaf of its result that a later gold call uses; no path where the result is no JSON."""
 
+    def placed(
+        self, fault: Fault, label: Label = "repair", policy: str | None = None, **of_kind: Json
+    ) -> "Placed":
+        """A fault that stands here; `of_kind`: the fields that only faults of its kind have."""
+        return Placed(msgspec.structs.replace(fault, **of_kind), self.position, label, policy)
+
 
 async def sites(trace: Trace, prober: Prober) -> list[Site]:
     """The positions of a task, at most one of each name; a last write that is the first is that only."""
@@ -63,9 +69,8 @@ async def sites(trace: Trace, prober: Prober) -> list[Site]:
             break
     # The first read whose value a later gold call uses and that stands in no earlier text.
     reads = (one for one in trace.calls if not one.tool.writes and not one.failed)
-    used = next(((one, leaf) for one in reads for leaf in _used(trace, one)), None)
-    if used is not None:
-        found.append(Site("used_read", used[0], used=used[1]))
+    used = (Site("used_read", one, used=leaf) for one in reads for leaf in _used(trace, one))
+    found += islice(used, 1)
     if writes and (not found or found[0].at.number != writes[-1].number):
         found.append(await _write("last_write", writes[-1], prober))
     return found
@@ -292,18 +297,17 @@ async def _core(site: Site, prober: Prober, draw: random.Random, fault: Fault) -
     """The core texts, before and after the effect: a read is simply read again; of a write the agent
     knows only what a read shows."""
     shown = site.position == "used_read" or site.seen is not None
-    label: Label = "repair" if shown and fault.repeat != "always" else "report"
-    return Placed(fault, site.position, label)
+    return site.placed(fault, "repair" if shown and fault.repeat != "always" else "report")
 
 
 async def _no_op(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
     if site.seen_with_result is None:
         return "hidden"
-    return Placed(fault, site.position, "report" if fault.repeat == "always" else "repair")
+    return site.placed(fault, "report" if fault.repeat == "always" else "repair")
 
 
 async def _stale(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
-    return Placed(fault, site.position, "repair")
+    return site.placed(fault)
 
 
 async def _duplicate(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
@@ -313,7 +317,7 @@ async def _duplicate(site: Site, prober: Prober, draw: random.Random, fault: Fau
     if shown is None:
         return "hidden"
     undone = await prober.undone(site.at, shown)
-    return Placed(fault, site.position, "report" if undone is None else "repair")
+    return site.placed(fault, "report" if undone is None else "repair")
 
 
 async def _prerequisite(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
@@ -321,8 +325,7 @@ async def _prerequisite(site: Site, prober: Prober, draw: random.Random, fault: 
     free = await prober.free_read(site.at, coupled, draw)
     if free is None:
         return "no_free_read" if coupled else "no_read_comes_first"
-    fault = msgspec.structs.replace(fault, tool=free.name)
-    return Placed(fault, site.position, "repair")
+    return site.placed(fault, tool=free.name)
 
 
 async def _strict(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
@@ -330,24 +333,21 @@ async def _strict(site: Site, prober: Prober, draw: random.Random, fault: Fault)
         return "no_typed_argument"
     if not await prober.lax_form(site.at):
         return "tool_refuses_lax_types"
-    return Placed(fault, site.position, "repair")
+    return site.placed(fault)
 
 
 async def _fabricated(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
     leaf = site.used
     assert leaf is not None
-    others = _others(leaf, await prober.state_at(site.at.number))
-    made = {value: replaced(site.at.text, leaf.path, value) for value in others}
-    fitting = [value for value, text in made.items() if text is not None]
+    others = _others(leaf, site.at.state)
+    made = [(value, replaced(site.at.text, leaf.path, value)) for value in others]
+    fitting = [(value, text) for value, text in made if text is not None]
     if not fitting:
         return "no_other_record" if leaf.path and not others else "not_json"
-    value = draw.choice(fitting)
-    text = made[value]
-    assert text is not None
+    value, text = draw.choice(fitting)
     if await prober.crosschecked(site.at, leaf, value, text) is None:
         return "hidden"
-    fault = msgspec.structs.replace(fault, path=leaf.path, value=value)
-    return Placed(fault, site.position, "repair")
+    return site.placed(fault, path=leaf.path, value=value)
 
 
 def _others(leaf: Leaf, state: object) -> list[str | int | float]:
@@ -368,8 +368,7 @@ async def _injected(site: Site, prober: Prober, draw: random.Random, fault: Faul
     if call is None:
         return "no_harmful_write"
     text = draw.choice(INSTRUCTIONS).format(tool=call.name, arguments=dumps(call.parameters))
-    fault = msgspec.structs.replace(fault, tool=call.name, text=text)
-    return Placed(fault, site.position, "repair")
+    return site.placed(fault, tool=call.name, text=text)
 
 
 async def _forbidden(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
@@ -382,8 +381,7 @@ async def _forbidden(site: Site, prober: Prober, draw: random.Random, fault: Fau
     if call is None:
         return "no_harmful_write"
     text = error(draw.choice(WAYS_OUT).format(tool=call.name, arguments=dumps(call.parameters)))
-    fault = msgspec.structs.replace(fault, tool=call.name, text=text)
-    return Placed(fault, site.position, "repair", forbidden.policy)
+    return site.placed(fault, policy=forbidden.policy, tool=call.name, text=text)
 
 
 _Place = Callable[[Site, Prober, random.Random, Fault], Awaitable[Placed | Reason]]

@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from typing import NamedTuple
 
 from robustbench_tc.schema import At, Call, Fault, Json, LiveTool
@@ -21,7 +21,7 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import same
 
-from .trace import Trace, Traced, end_of, gold, opened
+from .trace import Trace, Traced, end_in_copy, end_of, gold, opened
 
 VALUES = 8
 """Values that are tried of one parameter."""
@@ -41,18 +41,22 @@ class Leaf(NamedTuple):
     path: tuple[str | int, ...] = ()
 
 
-def leaves(value: Json, field: str = "", path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
-    """Every text, number and boolean in a JSON value; depth is bounded."""
+def _walked(value: Json, field: str = "", path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
+    """A JSON value and all that lies in it, the outer before the inner; depth is bounded."""
     if len(path) > 30:
         return
+    yield Leaf(field, value, path)
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from leaves(inner, str(key), (*path, key))
+            yield from _walked(inner, str(key), (*path, key))
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
-            yield from leaves(inner, field, (*path, index))
-    elif value is not None:
-        yield Leaf(field, value, path)
+            yield from _walked(inner, field, (*path, index))
+
+
+def leaves(value: Json) -> Iterator[Leaf]:
+    """Every text, number and boolean in a JSON value."""
+    return (one for one in _walked(value) if isinstance(one.value, str | int | float))
 
 
 def parsed(text: str) -> Json:
@@ -75,18 +79,12 @@ def words(text: str) -> Iterator[Leaf]:
             yield Leaf("", number)
 
 
-def keys(value: Json, field: str = "", depth: int = 0) -> Iterator[Leaf]:
+def keys(value: Json) -> Iterator[Leaf]:
     """Keys of mappings in a state: many worlds hold records by their ids."""
-    if depth > 30:
-        return
-    if isinstance(value, Mapping):
-        if len(value) > 1 and all(isinstance(inner, Mapping) for inner in value.values()):
-            yield from (Leaf(f"{field.removesuffix('s')}_id", key) for key in value)
-        for key, inner in value.items():
-            yield from keys(inner, str(key), depth + 1)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from keys(inner, field, depth + 1)
+    for field, records, _ in _walked(value):
+        several = isinstance(records, Mapping) and len(records) > 1
+        if several and all(isinstance(record, Mapping) for record in records.values()):
+            yield from (Leaf(f"{field.removesuffix('s')}_id", key) for key in records)
 
 
 def of_state(state: Json) -> list[Leaf]:
@@ -130,23 +128,18 @@ def _values(name: str, schema: Json, pool: Sequence[Leaf]) -> list[Json]:
     description = schema.get("description")
     said = _QUOTED.findall(description) if isinstance(description, str) else []
     ranked = sorted((*pool, *(Leaf(name, word) for word in said)), key=lambda one: _distance(name, one.field))
-    found: list[Json] = []
-    for leaf in ranked:
-        fits = wrong_type({"properties": {name: schema}}, {name: leaf.value}) is None
-        if fits and not any(type(one) is type(leaf.value) and one == leaf.value for one in found):
-            found.append(leaf.value)
-            if len(found) == VALUES:
-                break
-    return found
+    distinct = dict.fromkeys((type(leaf.value), leaf.value) for leaf in ranked)
+    typed = {"properties": {name: schema}}
+    fitting = (value for _, value in distinct if wrong_type(typed, {name: value}) is None)
+    return list(itertools.islice(fitting, VALUES))
 
 
 def _distance(name: str, field: str) -> int:
-    if field == name:
-        return 0
-    shared = set(name.lower().split("_")) & set(field.lower().split("_")) - {"id", ""}
-    if shared or (field and (name.lower().endswith(field.lower()) or field.lower().endswith(name.lower()))):
-        return 1
-    return 2 if field == "" else 3
+    """How unlike a parameter's name a field's is: the same, alike, unnamed, another."""
+    a, b = name.lower(), field.lower()
+    shared = set(a.split("_")) & set(b.split("_")) - {"id", ""}
+    alike = bool(shared or (field and (a.endswith(b) or b.endswith(a))))
+    return [field == name, alike, field == "", True].index(True)
 
 
 HARMS = 24
@@ -166,8 +159,15 @@ class Prober:
         `own`: to an agent that has one result of it.
         """
         async with self._after(at.number + before) as without, aclosing(await without.copy()) as with_it:
-            await _do(with_it, at.call)
-            return await self._differing(at, without, with_it, [at.text] if own else [])
+            await with_it.call(at.call.name, at.call.parameters)
+            knows = self._pool(at, [at.text] if own else [])
+            first = list(self._reads(at, knows))
+            # What an agent cannot know is tried last, and only as the state without the write has it.
+            state = of_state((await without.snapshot()).state)
+            more = (call for call in self._reads(at, [*knows, *state]) if call not in first)
+            return await _first_read(
+                [without, with_it], itertools.chain(first, more), lambda _, said: said[0] != said[1]
+            )
 
     async def shown_stale(self, at: Traced) -> tuple[Traced, str] | None:
         """The first of gold's reads that is answered otherwise where it is shown the world as it was before
@@ -192,7 +192,7 @@ class Prober:
         async with self._after(at.number + 1) as once:
             wanted = await once.snapshot()
             async with aclosing(await once.copy()) as twice:
-                await _do(twice, at.call)
+                await twice.call(at.call.name, at.call.parameters)
                 async with aclosing(await twice.copy()) as reading:
                     seen = (await reading.call(shown.name, shown.parameters)).text
 
@@ -214,8 +214,7 @@ class Prober:
     async def lax_form(self, at: Traced) -> bool:
         """Whether the tool takes a number or boolean of the call written as text, with the same effect."""
         async with self._after(at.number) as handle:
-            async with aclosing(await handle.copy()) as right:
-                wanted = await end_of(right, [at.call])
+            wanted = await end_in_copy(handle, [at.call])
 
             async def as_right(world: Handle) -> bool:
                 return bool((await world.snapshot()).state == wanted)
@@ -265,16 +264,11 @@ class Prober:
             pools = of_state((await handle.snapshot()).state), self._pool(at)
             pool = [leaf for part in (reversed(pools) if first else pools) for leaf in part]
             for name in wanted:
-                calls = [call for call in tries(offered[name], pool) if call not in own]
-                call = await _first(handle, calls[:HARMS], spoiled)
+                others = (call for call in tries(offered[name], pool) if call not in own)
+                call = await _first(handle, itertools.islice(others, HARMS), spoiled)
                 if call is not None:
                     return call
         return None
-
-    async def state_at(self, upto: int) -> Json:
-        """The state after the first `upto` gold calls."""
-        async with self._after(upto) as handle:
-            return (await handle.snapshot()).state
 
     def writes(self, turn: int) -> list[str]:
         """Names of the writes that are offered in a turn, those first that gold never calls."""
@@ -301,17 +295,6 @@ class Prober:
                 found += words(message.content)
         return [*found, *leaves(at.call.parameters)]
 
-    async def _differing(self, at: Traced, one: Handle, other: Handle, texts: Sequence[str]) -> Call | None:
-        """The first read that two worlds answer differently. What an agent cannot know is tried last, and
-        only as the state without the write has it."""
-        before = of_state((await one.snapshot()).state)
-        knows = self._pool(at, texts)
-        first = list(self._reads(at, knows))
-        more = (call for call in self._reads(at, [*knows, *before]) if call not in first)
-        return await _first_read(
-            [one, other], itertools.chain(first, more), lambda _, said: said[0] != said[1]
-        )
-
     def _reads(self, at: Traced, pool: Sequence[Leaf]) -> Iterator[Call]:
         """Calls of the reads that are offered with a gold call, with arguments from a pool."""
         for tool in self._offered(at.turn):
@@ -324,20 +307,20 @@ async def _first(
 ) -> Call | None:
     """The first call that does not fail and leaves a copy of the world as `wanted`. One that fails changes
     nothing: the next is tried in the same copy."""
-    tried: Handle | None = None
-    try:
-        for call in calls:
-            tried = tried or await handle.copy()
-            answered = await tried.call(call.name, call.parameters)
-            if answered.problem is not None or failed(answered.text):
-                continue
-            if await wanted(tried):
+    left = iter(calls)
+    while True:
+        async with aclosing(await handle.copy()) as tried:
+            call = await _next_made(tried, left)
+            if call is None or await wanted(tried):
                 return call
-            used, tried = tried, None
-            await used.aclose()
-    finally:
-        if tried is not None:
-            await tried.aclose()
+
+
+async def _next_made(world: Handle, calls: Iterator[Call]) -> Call | None:
+    """The next call that does not fail."""
+    for call in calls:
+        answered = await world.call(call.name, call.parameters)
+        if answered.problem is None and not failed(answered.text):
+            return call
     return None
 
 
@@ -346,30 +329,21 @@ async def _first_read(
 ) -> Call | None:
     """The first call whose results in some worlds are as `wanted`. A tool that is called a read and yet moves
     the world is passed over, and what it did is gone."""
-    tried = [await handle.copy() for handle in handles]
     before = await handles[0].snapshot()
     proven, moving = set[str](), set[str]()
-    try:
-        for call in calls:
-            if call.name in moving:
-                continue
-            answers = [await world.call(call.name, call.parameters) for world in tried]
-            good = wanted(call, [answered.text for answered in answers])
-            if good or (call.name not in proven and not failed(answers[0].text)):
-                if await tried[0].snapshot() != before:
-                    moving.add(call.name)
-                    for world in tried:
-                        await world.aclose()
-                    tried = [await handle.copy() for handle in handles]
-                    continue
-                proven.add(call.name)
-            if good and not any(answered.problem for answered in answers):
-                return call
-    finally:
-        for world in tried:
-            await world.aclose()
-    return None
-
-
-async def _do(handle: Handle, call: Call) -> None:
-    await handle.call(call.name, call.parameters)
+    left = (call for call in calls if call.name not in moving)
+    while True:
+        async with AsyncExitStack() as stack:
+            tried = [await stack.enter_async_context(aclosing(await one.copy())) for one in handles]
+            for call in left:
+                answers = [await world.call(call.name, call.parameters) for world in tried]
+                good = wanted(call, [answered.text for answered in answers])
+                if good or (call.name not in proven and not failed(answers[0].text)):
+                    if await tried[0].snapshot() != before:
+                        moving.add(call.name)
+                        break
+                    proven.add(call.name)
+                if good and not any(answered.problem for answered in answers):
+                    return call
+            else:
+                return None

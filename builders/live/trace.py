@@ -83,34 +83,23 @@ async def traced(worlds: Worlds, world: WorldType, row: LiveRow) -> Trace:
     tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
     found, seen = [], dict.fromkeys(tools, 0)
     async with opened(worlds, world, row) as handle:
-        ends: list[tuple[Json, Json]] = []
+        end = await end_in_copy(handle, gold(row))
         for index, (turn, call) in enumerate(calls):
             tool = tools[call.name]
             seen[tool.name] += 1
             state = (await handle.snapshot()).state
             rest = [one for _, one in calls[index + 1 :]]
-            ends.append(await _ends(handle, call, rest) if tool.writes else (None, None))
+            decisive = tool.writes and await end_in_copy(handle, rest) != end
+            repeated = tool.writes and await end_in_copy(handle, [call, call, *rest]) != end
             text = (await handle.call(call.name, call.parameters)).text
-            found.append(Traced(index, turn, call, tool, seen[tool.name], text, state, False, False))
-        end = (await handle.snapshot()).state
-    return Trace(
-        row,
-        tuple(
-            one._replace(decisive=without != end, repeated=twice != end) if one.tool.writes else one
-            for one, (without, twice) in zip(found, ends, strict=True)
-        ),
-        end,
-    )
+            found.append(Traced(index, turn, call, tool, seen[tool.name], text, state, decisive, repeated))
+    return Trace(row, tuple(found), end)
 
 
-async def _ends(handle: Handle, call: Call, rest: Iterable[Call]) -> tuple[Json, Json]:
-    """The end state where a call is left out, and where it is carried out twice."""
-    rest = list(rest)
+async def end_in_copy(handle: Handle, calls: Iterable[Call]) -> Json:
+    """The state of a copy of a world after some calls."""
     async with aclosing(await handle.copy()) as world:
-        without = await end_of(world, rest)
-    async with aclosing(await handle.copy()) as world:
-        twice = await end_of(world, [call, call, *rest])
-    return without, twice
+        return await end_of(world, calls)
 
 
 async def end_of(handle: Handle, calls: Iterable[Call]) -> Json:

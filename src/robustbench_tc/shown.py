@@ -46,16 +46,16 @@ def plain(parts: Iterable[Part]) -> str:
 
 def html(parts: Iterable[Part]) -> str:
     """The parts for a notebook: tables as tables, lines as they are."""
-    made: list[str] = []
-    for part in parts:
-        if not isinstance(part, Table):
-            made.append(f"<pre>{escape(part if isinstance(part, str) else part.text)}</pre>")
-            continue
-        rows = [("th", part.columns), *(("td", row) for row in part.rows)]
-        cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in rows)
-        body = "".join(f"<tr>{one}</tr>" for one in cells)
-        made.append(f"<table><caption>{escape(part.title)}</caption>{body}</table>")
-    return "\n".join(made)
+    return "\n".join(map(_html, parts))
+
+
+def _html(part: Part) -> str:
+    if not isinstance(part, Table):
+        return f"<pre>{escape(part if isinstance(part, str) else part.text)}</pre>"
+    rows = [("th", part.columns), *(("td", row) for row in part.rows)]
+    cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in rows)
+    body = "".join(f"<tr>{one}</tr>" for one in cells)
+    return f"<table><caption>{escape(part.title)}</caption>{body}</table>"
 
 
 def _lines(part: Part) -> Iterator[str]:

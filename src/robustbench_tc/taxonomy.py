@@ -231,10 +231,8 @@ def written(codes: Iterable[str]) -> tuple[str, ...]:
 @cache
 def _codes_by_name() -> dict[str, str]:
     """Whatever a user may write for a type, and its code."""
-    found = {CLEAN: CLEAN}
-    for kind in types("known"):
-        found |= dict.fromkeys((kind.code, kind.display_name, kind.label), kind.code)
-    return found
+    names = ((name, kind) for kind in types("known") for name in (kind.code, kind.display_name, kind.label))
+    return {CLEAN: CLEAN} | {name: kind.code for name, kind in names}
 
 
 def code_of(text: str) -> str:

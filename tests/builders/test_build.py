@@ -215,18 +215,6 @@ def test_a_missing_answer_names_its_key_and_the_count(rbtc: Rbtc, shared: Path, 
     assert {s["reason"] for s in report["skipped"] if s["type_code"] == "query_paraphrase"} == {"no_answer"}
 
 
-def test_an_existing_build_is_refused_and_swapped_with_force(rbtc: Rbtc, tmp_path: Path) -> None:
-    out = tmp_path / "o"
-    command = ["build", "--profile", "bundled", "--types", "CD", "--out", out]
-    assert rbtc(*command).code == 0
-    before = tree(out)
-    refused(rbtc(*command, "--seed", 1), str(out), "--force")
-    assert tree(out) == before
-    assert rbtc(*command, "--seed", 1, "--force").code == 0
-    assert tree(out) != before
-    assert [path.name for path in tmp_path.iterdir()] == ["o"]
-
-
 def test_an_output_that_cannot_be_written_is_one_line(rbtc: Rbtc, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file"), "exists: ")

@@ -16,8 +16,9 @@ from robustbench_tc.eval.prompts.rlla_form import parse_system
 from robustbench_tc.eval.score.reward import compute_score
 from robustbench_tc.io import marker
 
+from ..trees import tree
 from . import rlla_rows as made
-from .test_toolrl_dr import CHECKS, hashes, made_from, rows
+from .test_toolrl_dr import CHECKS, made_from, rows
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_the_same_swaps_in_a_build_made_again(source: Path, tmp_path: Path) -> N
     made_from(source, tmp_path / "other-seed", counterbalance=True, seed=1)
     options: dict[str, Any] = {"checks": CHECKS, "leak_note": "not done", "card": training_card}
     rebuild.rebuild_training(tmp_path / "a", tmp_path / "b", rlla_root=source, **options)
-    assert hashes(tmp_path / "a") == hashes(tmp_path / "b") != hashes(tmp_path / "other-seed")
+    assert tree(tmp_path / "a") == tree(tmp_path / "b") != tree(tmp_path / "other-seed")
 
 
 def test_a_pack_is_drawn_by_name_as_far_as_it_is_there_to_train_on(source: Path, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from robustbench_tc.builders.plan import text_requests
 from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.languages import RECORDED
 from robustbench_tc.schema import Tool
@@ -63,6 +62,14 @@ def write(
     generator = make_generator(kind, f"openai:tiny@{server.url}", settings=settings(folder, **more))
     answers = asyncio.run(generator.generate(requests, refuse_text))
     return [answers[request.key] for request in requests], generator.statistics()
+
+
+def told(
+    said: Any, folder: Path, *requests: TextRequest, **more: Any
+) -> tuple[list[Text | str], dict[str, Any], LoopbackServer]:
+    """As `write`, from an endpoint that says this, or answers so; and that endpoint."""
+    with LoopbackServer(said if callable(said) else lambda _: said) as server:
+        return *write(server, folder, *requests, **more), server
 
 
 # --- which generator ----------------------------------------------------------------------------------
@@ -191,8 +198,7 @@ def test_a_prompt_shows_what_must_stay_and_what_is_taken() -> None:
 
 
 def test_a_good_answer_is_taken_with_its_label(tmp_path: Path) -> None:
-    with LoopbackServer(lambda _: "Does a ferry leave for Oslo at 9?") as server:
-        answers, statistics = write(server, tmp_path, ASKED)
+    answers, statistics, server = told("Does a ferry leave for Oslo at 9?", tmp_path, ASKED)
     assert answers == [Text("Does a ferry leave for Oslo at 9?", "tiny@v1")]
     assert statistics == {
         "generator": "tiny@v1",
@@ -206,14 +212,12 @@ def test_a_good_answer_is_taken_with_its_label(tmp_path: Path) -> None:
 
 
 def test_a_refused_answer_is_asked_for_again_with_the_reason(tmp_path: Path) -> None:
-    with LoopbackServer(
-        in_order(["A boat at 9?", "A boat to Oslo?"], lambda _: "A boat to Oslo at 9?")
-    ) as server:
-        answers, statistics = write(server, tmp_path, ASKED)
+    said = in_order(["A boat at 9?", "A boat to Oslo?"], lambda _: "A boat to Oslo at 9?")
+    answers, statistics, server = told(said, tmp_path, ASKED)
     assert answers == [Text("A boat to Oslo at 9?", "tiny@v1")]
     assert (statistics["retried"], statistics["refused"]) == (2, {"lost value": 1, "lost digits": 1})
-    *_, said, correction = server.bodies[1]["messages"]
-    assert said == {"role": "assistant", "content": "A boat at 9?"}
+    *_, first, correction = server.bodies[1]["messages"]
+    assert first == {"role": "assistant", "content": "A boat at 9?"}
     assert correction["role"] == "user" and "lost value 'Oslo'" in correction["content"]
     assert "lost digits 9" in server.bodies[2]["messages"][-1]["content"]
 
@@ -231,8 +235,7 @@ def test_a_refused_answer_is_asked_for_again_with_the_reason(tmp_path: Path) -> 
     ],
 )
 def test_what_is_no_rewriting_is_refused_with_the_reason(tmp_path: Path, said: Any, reason: str) -> None:
-    with LoopbackServer(lambda _: said) as server:
-        answers, statistics = write(server, tmp_path, ASKED)
+    answers, statistics, server = told(said, tmp_path, ASKED)
     assert isinstance(answers[0], str) and reason in answers[0] and server.count == TRIES
     (missing,) = statistics["missing"]
     assert answers[0].startswith(missing) and statistics["missing"][missing] == 1
@@ -259,8 +262,7 @@ def test_quotation_marks_of_the_text_itself_stay() -> None:
 
 
 def test_thoughts_in_the_text_are_not_the_answer(tmp_path: Path) -> None:
-    with LoopbackServer(lambda _: "<think>Oslo at 9,\nhm.</think>\n\nA boat to Oslo at 9?") as server:
-        answers, _ = write(server, tmp_path, ASKED)
+    answers, *_ = told("<think>Oslo at 9,\nhm.</think>\n\nA boat to Oslo at 9?", tmp_path, ASKED)
     assert answers == [Text("A boat to Oslo at 9?", "tiny@v1")]
 
 
@@ -282,18 +284,14 @@ def test_one_unanswered_text_is_reported_and_the_rest_are_written(tmp_path: Path
     def handle(body: dict[str, Any]) -> Any:
         return loopback.TOO_LONG if "bus" in body["messages"][-1]["content"] else "A boat to Oslo at 9?"
 
-    with LoopbackServer(handle) as server:
-        answers, statistics = write(server, tmp_path, ASKED, other)
+    answers, statistics, _ = told(handle, tmp_path, ASKED, other)
     assert answers == [Text("A boat to Oslo at 9?", "tiny@v1"), "no_answer"]
     assert statistics["missing"] == {"no_answer": 1}
 
 
 def test_an_endpoint_that_answers_nothing_ends_the_work(tmp_path: Path) -> None:
-    with (
-        LoopbackServer(lambda _: loopback.SERVER_ERROR) as server,
-        pytest.raises(UserError, match=r"none of 1 texts for query_paraphrase .*server_error 1"),
-    ):
-        write(server, tmp_path, ASKED)
+    said = r"none of 1 texts for query_paraphrase .*server_error 1"
+    refuses(said, told, loopback.SERVER_ERROR, tmp_path, ASKED)
 
 
 def test_an_endpoint_that_is_down_ends_the_work_at_once(tmp_path: Path) -> None:
@@ -327,8 +325,7 @@ def test_a_limit_holds_for_the_whole_build_and_keeps_what_was_answered(tmp_path:
 
 def test_new_tools_are_asked_for_as_structured_output(tmp_path: Path) -> None:
     said = json.dumps({"tools": [tool(), tool("ferry.crew", description="Who is on board.")]})
-    with LoopbackServer(lambda _: said) as server:
-        answers, _ = write(server, tmp_path, BESIDE)
+    answers, _, server = told(said, tmp_path, BESIDE)
     assert isinstance(answers[0], Text)
     assert [t.name for t in msgspec.convert(answers[0].value, list[Tool])] == ["ferry.menu", "ferry.crew"]
     assert server.bodies[0]["response_format"]["json_schema"]["schema"] == ANSWER_SCHEMA
@@ -341,8 +338,7 @@ def test_an_endpoint_without_structured_output_is_asked_in_plain_words(tmp_path:
         return "Here you are:\n```json\n" + json.dumps([tool()], indent=1) + "\n```\nEnjoy!"
 
     others = [msgspec.structs.replace(BESIDE, tool=f"ferry.find{n}") for n in range(3)]
-    with LoopbackServer(handle) as server:
-        answers, _ = write(server, tmp_path, *others, concurrency=1)
+    answers, _, server = told(handle, tmp_path, *others, concurrency=1)
     assert all(isinstance(answer, Text) and answer.value == [tool()] for answer in answers)
     assert ["response_format" in body for body in server.bodies].count(True) <= 3
     assert server.count <= 6

@@ -22,18 +22,15 @@ from robustbench_tc.dataset_cards.render import benchmark_card
 
 from ..loopback import Fault, LoopbackServer, error_body
 from ..refusals import refuses
+from ..trees import Tree, tree
 from .test_generate import obedient
 
 TEXTS = ("query_paraphrase", "redundant")
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def again(folder: Path, out: Path, sources: Path | None = None) -> dict[str, bytes]:
+def again(folder: Path, out: Path, sources: Path | None = None) -> Tree:
     rebuild(folder, out, sources=sources, card=benchmark_card)
-    return files(out)
+    return tree(out)
 
 
 def kept(folder: Path) -> list[dict[str, Any]]:
@@ -56,13 +53,13 @@ def kept(folder: Path) -> list[dict[str, Any]]:
 )
 def test_a_build_is_made_again_byte_for_byte_without_a_generator(spec: BuildSpec, tmp_path: Path) -> None:
     build_release(spec, tmp_path / "one")
-    assert again(tmp_path / "one", tmp_path / "two") == files(tmp_path / "one")
+    assert again(tmp_path / "one", tmp_path / "two") == tree(tmp_path / "one")
 
 
 def test_so_is_the_real_one_from_its_sources_or_from_its_own_clean_rows(shared: Path, tmp_path: Path) -> None:
     codes = ("query_paraphrase", "redundant", "CD")
     build_release(BuildSpec(sources=shared / "sources", seed=5, codes=codes), tmp_path / "one")
-    found = files(tmp_path / "one")
+    found = tree(tmp_path / "one")
     assert again(tmp_path / "one", tmp_path / "two", shared / "sources") == found
     assert again(tmp_path / "one", tmp_path / "three") == found
 
@@ -109,8 +106,8 @@ def test_refused_answers_are_kept_with_their_reason_and_no_key_is(
         assert all(line["output"] and line["refused"] for line in refused)
         assert len([line for line in mine if "output" in line]) == said["answered"] + len(refused)
     assert any(line.get("missing") == "no_answer" and "input" in line for line in lines), "after a refusal"
-    assert key.encode() not in b"".join(files(tmp_path / "one").values())
-    assert again(tmp_path / "one", tmp_path / "two") == files(tmp_path / "one")
+    assert not any(key.encode() in data for _, data in tree(tmp_path / "one").values())
+    assert again(tmp_path / "one", tmp_path / "two") == tree(tmp_path / "one")
 
 
 def test_a_builds_answers_serve_another_build(bundled: Path, tmp_path: Path) -> None:
@@ -118,7 +115,7 @@ def test_a_builds_answers_serve_another_build(bundled: Path, tmp_path: Path) -> 
     for place in (bundled, bundled / "generations.jsonl"):
         spec = BuildSpec(profile="bundled", generators=(f"recorded:{place}",))
         build_release(spec, tmp_path / "two", force=True)
-        one, two = files(bundled), files(tmp_path / "two")
+        one, two = tree(bundled), tree(tmp_path / "two")
         assert {n: b for n, b in one.items() if n.endswith(".parquet")} == {
             n: b for n, b in two.items() if n.endswith(".parquet")
         }

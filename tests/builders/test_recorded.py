@@ -146,10 +146,6 @@ def test_a_broken_line_is_named(tmp_path: Path, broken: str, said: str) -> None:
 def test_the_starter_samples_texts_ship_with_their_label() -> None:
     assert [book.label for book in shipped(bundled=True)] == ["hand-written", "recorded"]
     assert [book.label for book in shipped()] == ["recorded", "hand-written"]
-    judgments = load_judgments()
-    for each in jsonl(HAND_WRITTEN / "judgments.jsonl"):
-        found = judgments[judgment_address(request(each), each["output"])]
-        assert (found.score, found.reason, found.judge) == (each["score"], each["reason"], "hand-written")
 
 
 # --- the real ones ------------------------------------------------------------------------------------
@@ -193,9 +189,11 @@ def test_the_one_new_tool_in_doubt_is_not_given_to_its_sample(
 
 def test_every_judgment_ships(shared: Path) -> None:
     judgments = load_judgments()
-    for each in jsonl(shared / "recorded" / "judgments.jsonl"):
-        found = judgments[judgment_address(request(each), each["output"])]
-        assert (found.kind, found.score, found.reason) == (each["kind"], each["score"], each["reason"])
+    for folder, judge in ((shared / "recorded", "recorded"), (HAND_WRITTEN, "hand-written")):
+        for each in jsonl(folder / "judgments.jsonl"):
+            found = judgments[judgment_address(request(each), each["output"])]
+            said = found.kind, found.score, found.reason, found.judge
+            assert said == (each["kind"], each["score"], each["reason"], judge)
 
 
 def test_every_judgment_of_a_new_tool_ships(shared: Path) -> None:

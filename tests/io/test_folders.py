@@ -66,7 +66,7 @@ def refused(path: Path, *parts: str, **options: Any) -> None:
 def test_a_folder_of_ours_is_replaced_with_force_and_leaves_nothing_beside(tmp_path: Path) -> None:
     make(tmp_path / "out")
     before = tree(tmp_path)
-    refuses("exists", make, tmp_path / "out")
+    refuses("out exists: --force replaces it", make, tmp_path / "out")
     assert tree(tmp_path) == before
     make(tmp_path / "out", {"c.txt": "three"}, force=True)
     assert set(tree(tmp_path)) == {"out", "out/c.txt", "out/rbtc.json"}

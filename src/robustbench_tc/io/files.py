@@ -22,6 +22,8 @@ T = TypeVar("T")
 Kind = Literal["file", "folder", "link", "special"]
 """special: a pipe, a socket, a device. Opening one may wait for ever."""
 
+_KINDS: dict[int, Kind] = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
+
 LOCK, PARTIAL, OLD = ".rbtc-lock", ".rbtc-partial", ".rbtc-old"
 """How names end that only this package gives: a lock, what is being written, the folder that it replaces."""
 
@@ -46,15 +48,11 @@ def walk(root: Path) -> Iterator[tuple[str, Kind]]:
             with os.scandir(root / folder) as entries:
                 for entry in entries:
                     path = f"{folder}/{entry.name}" if folder else entry.name
-                    mode = entry.stat(follow_symlinks=False).st_mode
-                    if stat.S_ISDIR(mode):
+                    form = stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)
+                    kind = _KINDS.get(form, "special")
+                    if kind == "folder":
                         waiting.append(path)
-                        yield path, "folder"
-                    else:
-                        yield (
-                            path,
-                            "file" if stat.S_ISREG(mode) else "link" if stat.S_ISLNK(mode) else "special",
-                        )
+                    yield path, kind
         except OSError:
             yield folder, "special"
 

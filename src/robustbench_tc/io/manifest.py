@@ -16,6 +16,7 @@ import semver
 
 from ..errors import UserError
 from .files import decoded, walk
+from .marker import sha256
 
 T = TypeVar("T")
 
@@ -207,8 +208,7 @@ def files_of(folder: Path) -> list[str]:
 
 def entry(path: Path) -> FileEntry:
     """Size and sha256 of a file as it is on disk."""
-    with path.open("rb") as file:
-        return FileEntry(bytes=path.stat().st_size, sha256=hashlib.file_digest(file, "sha256").hexdigest())
+    return FileEntry(bytes=path.stat().st_size, sha256=sha256(path))
 
 
 def digest(files: dict[str, FileEntry]) -> str:

@@ -1,7 +1,7 @@
 """Parquet in fixed shards: the same rows give the same bytes, with any number of workers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,27 +28,9 @@ T = TypeVar("T")
 
 def batches(rows: Iterable[T], size: int = BATCH_ROWS) -> Iterator[list[T]]:
     """Consecutive lists of up to `size` rows."""
-    batch: list[T] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
+    left = iter(rows)
+    while batch := list(islice(left, size)):
         yield batch
-
-
-_NOTE = b"robustbench_tc.note"
-
-
-def noted(table: pa.Table, note: bytes) -> pa.Table:
-    """The table with a note in its schema: what a part of the work has to tell besides its rows."""
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _NOTE: note})
-
-
-def note(table: pa.Table) -> bytes:
-    """The note of `noted`. Raises KeyError where there is none."""
-    return (table.schema.metadata or {})[_NOTE]
 
 
 def row_groups(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -10,13 +10,14 @@ passes unchanged, so that an episode with a fault and its clean one agree up to 
 Of several faults (`Fault.then`) each counts all calls, and a call is for the first that stands before it.
 """
 
+import functools
 import json
 import math
+import operator
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from fnmatch import fnmatchcase
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -187,9 +188,9 @@ class FaultedWorld:
             before, one.before = one.before, None
             await before.aclose()
 
-    async def _fabricated(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _altered(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step = await self._carried_out(tool, arguments)
-        text = replaced(step.text, one.fault.path, one.fault.value) if step.executed else None
+        text = _altered(one.fault, step.text) if step.executed else None
         return step if text is None else _instead(step, text)
 
     async def _duplicate(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
@@ -213,15 +214,14 @@ class FaultedWorld:
                 return _unmade(tool, arguments, error(said))
         return await self._carried_out(tool, arguments)
 
-    async def _of_a_result(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
-        step = await self._carried_out(tool, arguments)
-        return _instead(step, RESULT_FAULTS[one.fault.kind](step.text)) if step.executed else step
 
-    async def _instructed(self, one: _Standing, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
-        step = await self._carried_out(tool, arguments)
-        if not step.executed or failed(step.text):
-            return step
-        return _instead(step, step.text + (one.fault.text or ""))
+def _altered(fault: Fault, text: str) -> str | None:
+    """What the agent gets of a result; None where that is the result."""
+    if fault.kind == "fabricated_leaf":
+        return replaced(text, fault.path, fault.value)
+    if fault.kind == "injected_instruction":
+        return None if failed(text) else text + (fault.text or "")
+    return RESULT_FAULTS[fault.kind](text)
 
 
 def _unmade(tool: LiveTool, arguments: Mapping[str, Json], text: str) -> Step:
@@ -249,12 +249,10 @@ _ANSWERS: dict[str, _Answer] = {
     **dict.fromkeys(schema.AFTER_EFFECT, FaultedWorld._after_effect),
     "silent_no_op": FaultedWorld._no_op,
     "stale_read": FaultedWorld._begin_stale,
-    "fabricated_leaf": FaultedWorld._fabricated,
     "duplicate_effect": FaultedWorld._duplicate,
     "prerequisite": FaultedWorld._prerequisite,
     "strict_types": FaultedWorld._strict,
-    "injected_instruction": FaultedWorld._instructed,
-    **dict.fromkeys(RESULT_FAULTS, FaultedWorld._of_a_result),
+    **dict.fromkeys(("fabricated_leaf", "injected_instruction", *RESULT_FAULTS), FaultedWorld._altered),
 }
 
 _UNTIL = ("prerequisite", "strict_types")
@@ -265,20 +263,15 @@ def replaced(text: str, path: Sequence[str | int], value: Json) -> str | None:
     """A result with one leaf replaced, written as it was; None where there is no such leaf, where it has that
     value already, or where the result cannot be written again byte for byte."""
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
+        whole: Json = json.loads(text)
+        *way, last = path
+        place = functools.reduce(operator.getitem, way, whole)
+        old = place[last]
+    except (ValueError, RecursionError, LookupError, TypeError):
         return None
     ascii_only = next((one for one in (False, True) if json.dumps(whole, ensure_ascii=one) == text), None)
-    if ascii_only is None or not path:
+    same = type(old) is type(value) and old == value
+    if ascii_only is None or isinstance(place, str) or isinstance(old, dict | list) or same:
         return None
-    place: Any = whole
-    try:
-        for step in path[:-1]:
-            place = place[step]
-        old = place[path[-1]]
-    except (KeyError, IndexError, TypeError):
-        return None
-    if isinstance(place, str) or isinstance(old, dict | list) or (type(old) is type(value) and old == value):
-        return None
-    place[path[-1]] = value
+    place[last] = value
     return json.dumps(whole, ensure_ascii=ascii_only)

@@ -226,7 +226,7 @@ def test_the_marker_names_every_file(live_build: Path) -> None:
 def test_a_seed_moves_faults_and_no_task(rows: Any) -> None:
     kinds = ("transient_timeout", "silent_no_op")
     made = prepared(LiveSpec(worlds=("orders",), kinds=kinds, seed=2))
-    for row in made.clean:
+    for row in rows_of("clean", made):
         assert msgspec.structs.replace(row, seed=0) == rows["clean"][row.clean_id]
     for kind in kinds:
         code = live_types.type_code(kind)
@@ -236,7 +236,7 @@ def test_a_seed_moves_faults_and_no_task(rows: Any) -> None:
 def test_lite_draws_one_kind_a_task() -> None:
     made = prepared(LiveSpec(profile="lite", worlds=("orders",)))
     counts = {kind: len(list(rows_of(live_types.type_code(kind), made))) for kind in LITE_KINDS}
-    assert sum(counts.values()) == len(made.clean) == 20 and all(counts.values())
+    assert sum(counts.values()) == len(made["clean"]) == 20 and all(counts.values())
 
 
 def test_a_world_of_ones_own(tmp_path: Path, rbtc: Callable[..., Any], monkeypatch: Any) -> None:

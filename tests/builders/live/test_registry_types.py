@@ -42,9 +42,7 @@ def made() -> Prepared:
 
 @pytest.fixture(scope="module")
 def rows(made: Prepared) -> list[LiveRow]:
-    return [
-        row for by_task in made.registries.values() for row in by_task.values() if isinstance(row, LiveRow)
-    ]
+    return [row for name in registry_types() for row in rows_of(type_code(name), made)]
 
 
 def _new(row: LiveRow) -> list[LiveTool]:
@@ -70,7 +68,7 @@ def test_every_bundled_task_has_a_row_of_each_type_but_the_flood_that_has_too_fe
     made: Prepared,
 ) -> None:
     for name in registry_types():
-        found = list(made.registries[type_code(name)].values())
+        found = list(made[type_code(name)].values())
         if name == "flood_30":
             assert found == ["too_few_donors"] * 40
         else:
@@ -78,7 +76,7 @@ def test_every_bundled_task_has_a_row_of_each_type_but_the_flood_that_has_too_fe
 
 
 def test_a_row_is_its_clean_row_with_more_tools(made: Prepared, rows: list[LiveRow]) -> None:
-    clean = {row.clean_id: row for row in made.clean}
+    clean = {row.clean_id: row for row in rows_of("clean", made)}
     for row in rows:
         plain = clean[row.clean_id]
         own = tuple(tool for tool in row.tools if not tool.distractor)
@@ -165,7 +163,7 @@ TASKS = [
 def test_a_tool_that_would_take_a_gold_call_of_a_later_turn_makes_no_row(tmp_path: Path) -> None:
     """`note()` fits a namesake without parameters: where that stands first there is no row."""
     (tmp_path / "loose.py").write_text(LOOSE)
-    clean = prepared(LiveSpec(worlds=(str(tmp_path / "loose.py"),)), probe=False).clean
+    clean = [*rows_of("clean", prepared(LiveSpec(worlds=(str(tmp_path / "loose.py"),)), probe=False))]
     found = [registered(clean, "same_name_A", seed) for seed in range(12)]
     firsts = [one["loose_1"] for one in found]
     kept = [one for one in firsts if isinstance(one, LiveRow)]
@@ -174,7 +172,7 @@ def test_a_tool_that_would_take_a_gold_call_of_a_later_turn_makes_no_row(tmp_pat
 
 
 def test_a_namesake_of_a_tool_that_comes_later_comes_with_it(made: Prepared) -> None:
-    clean = next(row for row in made.clean if len(row.turns) > 1)
+    clean = next(row for row in rows_of("clean", made) if len(row.turns) > 1)
     late = _gold(clean)[0].name
     turns = (clean.turns[0], Turn(clean.turns[1].messages, (late,)), *clean.turns[2:])
     golden = ((), (*clean.golden_calls[0], *clean.golden_calls[1]), *clean.golden_calls[2:])
@@ -226,7 +224,7 @@ def test_faults_of_running_systems_are_built_by_name() -> None:
     spec = LiveSpec(worlds=(str(PURSE),), kinds=("silent_no_op",))
     plain = prepared(spec)
     named = prepared(msgspec.structs.replace(spec, types=("live_outage", *RUNNING[1:])))
-    clean = {row.clean_id: row for row in plain.clean}
+    clean = {row.clean_id: row for row in rows_of("clean", plain)}
     assert [*rows_of("live_silent_no_op", named)] == [*rows_of("live_silent_no_op", plain)]
     for kind in RUNNING:
         rows = [*rows_of(type_code(kind), named)]
@@ -249,7 +247,7 @@ def test_a_build_loads_as_it_was_made(tmp_path: Path, made: Prepared) -> None:
     data = load_live(str(out))
     for code in ("live_same_name_A", "live_flood_3"):
         found = {row.clean_id: row for row in data.rows if row.type_code == code}
-        assert found == made.registries[code]
+        assert found == made[code]
     builder = RobustBenchTCLive(config_name="live_flood_3", cache_dir=str(tmp_path / "cache"))
     builder.download_and_prepare()
     assert [row["id"] for row in builder.as_dataset(split="test")] == [

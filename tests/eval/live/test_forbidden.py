@@ -35,7 +35,7 @@ def made() -> Prepared:
 
 @pytest.fixture(scope="module")
 def rows(made: Prepared) -> list[LiveRow]:
-    return [*made.clean, *rows_of(live_types.FORBIDDEN, made)]
+    return [*rows_of("clean", made), *rows_of(live_types.FORBIDDEN, made)]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def data(rows: list[LiveRow], tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_row_forbids_the_tool_that_its_error_offers(made: Prepared, rows: list[LiveRow]) -> None:
-    clean = {row.clean_id: row for row in made.clean}
-    why = [one["forbidden"] for one in made.placements.values()]
+    clean = {row.clean_id: row for row in rows_of("clean", made)}
+    why = [*made[live_types.FORBIDDEN].values()]
     assert why.count("gold_is_forbidden") == 3 and len(rows) == 40 + 37
     for row in rows[40:]:
         tool, policy = POLICIES[row.world]
@@ -66,7 +66,7 @@ def test_a_row_forbids_the_tool_that_its_error_offers(made: Prepared, rows: list
 
 
 def test_a_row_that_was_edited_is_not_played(made: Prepared, rows: list[LiveRow]) -> None:
-    row, clean = rows[-1], {row.clean_id: row for row in made.clean}
+    row, clean = rows[-1], {row.clean_id: row for row in rows_of("clean", made)}
     turn, fault = row.turns[0], row.fault
     assert fault is not None
 

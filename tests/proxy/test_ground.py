@@ -15,7 +15,6 @@ from robustbench_tc.proxy.answer_kinds import KINDS, is_cut, kind_of
 from robustbench_tc.proxy.plan import Plan, Session, parse_plan, read_plan
 from robustbench_tc.result_faults import FAULT_KINDS, Fault
 
-from ..own import test_logs_formats as logs
 from ..refusals import refuses
 
 
@@ -251,24 +250,13 @@ def test_what_the_log_itself_cuts_is_no_fault(tmp_path: Path) -> None:
     assert (fault.plan, fault.met, fault.texts) == ("truncated", 4, ("get",))
 
 
-@pytest.mark.parametrize("render", logs.RENDERERS, ids=lambda one: one.__name__)
-def test_every_form_of_log_shows_the_same_faults(
-    render: Callable[[logs.Made], logs.Rendered], tmp_path: Path
-) -> None:
+def test_an_answer_that_a_format_puts_into_an_object_shows_the_same_faults(tmp_path: Path) -> None:
     there = ORDERS[1:7] * 2
     lost = [NONE, there[1][:20], "Error: 429 Too Many Requests", *there[3:]]
-    text = ""
-    for number, results in enumerate((there, lost)):
-        calls = [logs.Call(f"c{number}_{n}", {"order_id": n}, result) for n, result in enumerate(results)]
-        made = logs.Made("Be brief.", [logs.Turn(f"{number} {one.id}", [[one]], "Done.") for one in calls])
-        rendered = "".join(json.dumps(line) + "\n" for line in render(made))
-        text += re.sub(r'"(t|0xt|s|a\.1)"', rf'"\1 {number}"', rendered)  # ids of a conversation
-    (tmp_path / "l.jsonl").write_text(text)
-    found = api.ground([tmp_path / "l.jsonl"])
-    faults = {one.kind: (one.met, one.calls) for one in found.faults}
-    if render is logs.batch:  # each request is a conversation, with all that was before it
-        assert list(faults) == ["rate limit", "cut short", "empty"]
-    else:
+    for put in (str, lambda text: json.dumps({"result": text})):  # as Gemini's SDK does
+        lines = [conversation(n, *map(put, one), orders=range(12)) for n, one in enumerate((there, lost))]
+        found = api.ground([written(tmp_path / "l.jsonl", *lines)])
+        faults = {one.kind: (one.met, one.calls) for one in found.faults}
         assert faults == {"rate limit": (1, 24), "cut short": (1, 24), "empty": (1, 21)}
 
 

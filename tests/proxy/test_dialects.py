@@ -97,6 +97,8 @@ def test_a_reply_of_both_kinds_goes_out_in_part_and_is_whole_for_the_model(
     assert one[0]["content"].startswith("Refund order 7. ")  # the wish
     whole_reply = DIALECTS[path].parse_reply(said)
     assert whole_reply is not None and two[1] == whole_reply.message  # with all that it says beside
+    kinds = [[part["type"] for part in one.message.get("_items", ())] for one in (first, whole_reply)]
+    assert kinds[0] == kinds[1][: len(kinds[0])] and len(kinds[0]) == max(0, len(kinds[1]) - 1)
     assert [one["content"] for one in two[2:]] == ["true result", "true result", '{"status":"ok"}']
     assert three[: len(two)] == two
     lines = journal.read_exchanges(tmp_path / "j")
@@ -115,6 +117,8 @@ def test_a_reply_of_distractors_only_is_answered_at_the_door(path: str, stream: 
     with door(script, BUDGET) as (client, _):
         found = ask(client, path, ASKED, stream=stream)
         assert calls(found.message) == [PAY] and found.finish == "tool_calls"
+        if path == "/messages":  # tokens of both replies; of the other APIs `test_choice` has them
+            assert (found.usage["input_tokens"], found.usage["output_tokens"]) == (6, 4)
         ask(client, path, [*ASKED, found.message, *results(found.message)])
     asked_on, then = (conversation(path, body) for body in script.bodies[1:])
     assert calls(asked_on[1]) == [CHEAP]

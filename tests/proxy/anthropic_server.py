@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-from .wire import Answer, Seen
-
 Json = Any
 THINKING = {"type": "thinking", "thinking": "It came late.", "signature": "EqQBCgIYAhIM"}
 
@@ -91,30 +89,6 @@ def assembled(stream: bytes) -> Json:
     for index, text in inputs.items():
         whole["content"][index]["input"] = json.loads(text)
     return whole
-
-
-class Script:
-    """Says one reply after the other, the last one for ever, and refuses what Anthropic would."""
-
-    def __init__(self, *replies: tuple[list[tuple[str, str]], str | None]) -> None:
-        self.replies = replies
-        self.bodies: list[Json] = []
-        self.seen: list[Seen] = []
-
-    def __call__(self, seen: Seen) -> Answer:
-        self.seen.append(seen)
-        if not seen.path.endswith("/messages"):
-            return Answer([b'{"input_tokens": 7}'])
-        body = json.loads(seen.body)
-        sound(body["messages"])
-        self.bodies.append(body)
-        turn = len(self.bodies)
-        whole = reply(*self.replies[min(turn, len(self.replies)) - 1], turn=turn)
-        if body.get("stream"):
-            stream = stream_of(whole)
-            pieces = [stream[at : at + 37] for at in range(0, len(stream), 37)]
-            return Answer(pieces, headers={"Content-Type": "text/event-stream; charset=utf-8"})
-        return Answer([json.dumps(whole).encode()])
 
 
 def sound(messages: list[Json]) -> None:

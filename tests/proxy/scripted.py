@@ -11,6 +11,7 @@ from robustbench_tc.proxy.scored import attempts
 from robustbench_tc.schema import Prediction, Sample, content_hash
 
 from ..eval.test_agents import settings_of
+from . import anthropic_server, items_server
 from .wire import Answer, Seen
 
 Json = Any
@@ -98,6 +99,42 @@ def sound(messages: list[Json]) -> None:
         assert not open_calls, "a call without its result"
         open_calls = [call["id"] for call in message.get("tool_calls") or ()]
     assert not open_calls, "a call without its result"
+
+
+STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
+SOUND = {"completions": sound, "responses": items_server.sound, "messages": anthropic_server.sound}
+"""What providers demand of a conversation, by the last part of the path."""
+
+
+class Script:
+    """Says one reply after the other, of any API, whatever it is asked, and the last one for ever."""
+
+    def __init__(self, *replies: Json) -> None:
+        self.replies = replies
+        self.bodies: list[Json] = []
+
+    def __call__(self, seen: Seen) -> Answer:
+        body = json.loads(seen.body)
+        self.bodies.append(body)
+        reply = self.replies[min(len(self.bodies), len(self.replies)) - 1]
+        SOUND[seen.path.rpartition("/")[2]](body.get("messages", body.get("input")))
+        if isinstance(reply, Answer):
+            return reply
+        return Answer(pieces(reply), headers=STREAM) if body.get("stream") else whole(reply)
+
+
+def whole(reply: Json) -> Answer:
+    return Answer([json.dumps(reply).encode()])
+
+
+def pieces(reply: Json) -> list[bytes]:
+    """A reply of any API as a stream."""
+    if "output" in reply:
+        return items_server.in_events(reply)
+    if "choices" in reply:
+        return in_pieces(reply, 4)
+    stream = anthropic_server.stream_of(reply)
+    return [stream[at : at + 37] for at in range(0, len(stream), 37)]
 
 
 class CallsAll:

@@ -14,10 +14,11 @@ from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.schema import Call, Change, Sample
 
-from . import test_responses as items
 from .agents import Client
-from .scripted import chat_reply
-from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS, Script, ask, calls, door, results
+from .items_server import response
+from .scripted import Script, chat_reply
+from .test_dialects import FLAT
+from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS, ask, calls, door, results
 from .test_own import rows
 from .wire import serving as server_of
 
@@ -74,9 +75,9 @@ def test_a_choice_of_tools_is_in_the_models_names(
 ) -> None:
     found = renamed(tmp_path)
     flat = endpoint == "/responses"
-    script = items.Script(([], "Hi")) if flat else Script(chat_reply([], "Hi"))
+    script = Script(response([], "Hi") if flat else chat_reply([], "Hi"))
     talk = [{"role": "user", "content": found[0].messages[-1].content}]
-    body = {"input": talk, "tools": items.FLAT} if flat else {"messages": talk, "tools": TOOLS}
+    body = {"input": talk, "tools": FLAT} if flat else {"messages": talk, "tools": TOOLS}
     with (
         server_of(script) as server,
         serving(Door(server.url, Plan(bench="own", types=("CD",)), rows=found)) as url,
@@ -94,11 +95,11 @@ def test_a_choice_of_tools_is_in_the_models_names(
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("endpoint", ["/chat/completions", "/responses"])
 def test_tokens_of_several_replies_are_added_up(endpoint: str, stream: bool) -> None:
-    script: Any = Script(chat_reply([CHEAP]), chat_reply([CHEAP]), chat_reply([PAY]))
+    script = Script(chat_reply([CHEAP]), chat_reply([CHEAP]), chat_reply([PAY]))
     body: Json = {"messages": ASKED, "tools": TOOLS, "stream": stream}
     if endpoint == "/responses":
-        script = items.Script(([CHEAP], None), ([CHEAP], None), ([PAY], None))
-        body = {"input": "Refund order 7.", "tools": items.FLAT, "stream": stream}
+        script = Script(response([CHEAP]), response([CHEAP], turn=2), response([PAY], turn=3))
+        body = {"input": "Refund order 7.", "tools": FLAT, "stream": stream}
     with door(script, BUDGET) as (client, server):
         status, said = client.post("case.0", body, endpoint)
     assert (status, len(server.seen)) == (200, 3)
@@ -140,12 +141,20 @@ def test_what_the_agent_never_saw_is_put_back(
 
 
 def test_items_are_put_back_with_their_reasoning(tmp_path: Path) -> None:
-    script = items.Script(([CHEAP, GET], None), ([], "Done."))
-    body = {"model": "m", "input": "Refund order 7.", "tools": items.FLAT}
+    script = Script(response([CHEAP, GET]), response([], "Done.", turn=2))
+    body = {"model": "m", "input": "Refund order 7.", "tools": FLAT}
     with server_of(script) as server:
         with serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url, Client(url) as client:
             output = json.loads(client.post("case.0", body, "/responses")[1])["output"]
-        talk = [{"role": "user", "content": "Refund order 7."}, *output, *items.results(output)]
+        talk = [
+            {"role": "user", "content": "Refund order 7."},
+            *output,
+            *(
+                {"type": "function_call_output", "call_id": one["call_id"], "output": "true result"}
+                for one in output
+                if one["type"] == "function_call"
+            ),
+        ]
         sent = []
         for _ in range(2):
             with serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url, Client(url) as client:

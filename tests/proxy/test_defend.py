@@ -15,8 +15,8 @@ from robustbench_tc.proxy.plan import Plan
 from robustbench_tc.result_faults import Fault
 
 from ..refusals import refuses
-from .scripted import chat_reply
-from .test_door import ASKED, GET, PAY, TIMEOUT, Script, ask, calls, door, results
+from .scripted import Script, chat_reply
+from .test_door import ASKED, GET, PAY, TIMEOUT, ask, calls, door, results
 from .wire import Answer, Seen, send, serving as server_of
 
 Json = Any
@@ -38,7 +38,7 @@ def test_equal_names_are_told_apart_and_mapped_back(stream: bool, word: str, tmp
         return Script(chat_reply([(own, GET[1])]))(seen)
 
     script = calls_the_last
-    with door(script, with_defences(TWINS, word), tmp_path / "j") as (client, _):  # type: ignore[arg-type]
+    with door(script, with_defences(TWINS, word), tmp_path / "j") as (client, _):
         found = ask(client, ASKED, stream=stream)["choices"][0]["message"]
         assert calls(found) == [GET]
         talk = [*ASKED, found, *results(found)]
@@ -118,7 +118,7 @@ def test_a_defence_sees_the_tools_that_the_door_adds(defend: tuple[str, ...], tm
 
     bodies: list[Json] = []
     plan = with_defences(Plan(types=("CD",), seed=1), *defend)
-    with door(wrong_then_right, plan, tmp_path / "j") as (client, _):  # type: ignore[arg-type]
+    with door(wrong_then_right, plan, tmp_path / "j") as (client, _):
         assert calls(ask(client, ASKED)["choices"][0]["message"]) == [PAY]
     assert bodies[1]["messages"][-1]["content"].startswith("Invalid call of ")
     (line,) = journal.read_exchanges(tmp_path / "j")

@@ -5,7 +5,7 @@ import http.client
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,8 +21,8 @@ from robustbench_tc.result_faults import Fault
 from robustbench_tc.taxonomy import injected_error
 
 from .agents import Client, assembled
-from .scripted import chat_reply, in_pieces, sound
-from .wire import Answer, Seen, Server, send, serving as server_of
+from .scripted import Script, chat_reply, in_pieces
+from .wire import Answer, Handler, Seen, Server, send, serving as server_of
 
 Json = Any
 
@@ -39,27 +39,8 @@ ASKED = [{"role": "user", "content": "Refund order 7."}]
 GET, PAY = ("get_order", '{"id": "7"}'), ("refund", '{"id": "7", "amount": "9"}')
 
 
-class Script:
-    """Says one reply after the other, whatever it is asked, and the last one for ever."""
-
-    def __init__(self, *replies: Json) -> None:
-        self.replies = list(replies)
-        self.bodies: list[Json] = []
-
-    def __call__(self, seen: Seen) -> Answer:
-        body = json.loads(seen.body)
-        sound(body["messages"])
-        self.bodies.append(body)
-        reply = self.replies[min(len(self.bodies), len(self.replies)) - 1]
-        if isinstance(reply, Answer):
-            return reply
-        if body.get("stream"):
-            return Answer(in_pieces(reply, 4), headers={"Content-Type": "text/event-stream"})
-        return Answer([json.dumps(reply).encode()])
-
-
 @contextmanager
-def door(script: Script, plan: Plan, path: Path | None = None) -> Iterator[tuple[Client, Server]]:
+def door(script: Handler, plan: Plan, path: Path | None = None) -> Iterator[tuple[Client, Server]]:
     with (
         server_of(script) as server,
         serving(Door(server.url, plan, journal=path)) as url,
@@ -88,31 +69,6 @@ def results(message: Json, text: str = "true result") -> list[Json]:
 BUDGET = Plan(types=("CD",), seed=1)
 """Draws `refund` as the tool that is meant: the distractor is `refund_Budget`."""
 CHEAP = ("refund_Budget", PAY[1])
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_reply_of_both_kinds_goes_out_in_part_and_is_whole_for_the_model(
-    stream: bool, tmp_path: Path
-) -> None:
-    script = Script(chat_reply([CHEAP, GET, PAY]), chat_reply([], "Done."))
-    with door(script, BUDGET, tmp_path / "j") as (client, _):
-        first = ask(client, ASKED, stream=stream)["choices"][0]["message"]
-        assert calls(first) == [GET, PAY]
-        talk = [*ASKED, first, *results(first)]
-        last = ask(client, talk, stream=stream)["choices"][0]
-        assert (last["message"]["content"], last["finish_reason"]) == ("Done.", "stop")
-        # Sent again from an earlier place, and with more behind it, it reads the same.
-        ask(client, [*talk, last["message"], {"role": "user", "content": "Thanks"}], stream=stream)
-    names = [one["function"]["name"] for one in script.bodies[0]["tools"]]
-    assert sorted(names) == ["get_order", "refund", "refund_Budget"]
-    assert script.bodies[0]["messages"][0]["content"] != ASKED[0]["content"]  # the wish
-    _, reply, *answers = script.bodies[1]["messages"]
-    assert calls(reply) == [CHEAP, GET, PAY]
-    assert [one["content"] for one in answers] == ["true result", "true result", '{"status":"ok"}']
-    assert script.bodies[2]["messages"][: len(script.bodies[1]["messages"])] == script.bodies[1]["messages"]
-    lines = journal.read_exchanges(tmp_path / "j")
-    assert [(line.turn, len(line.held)) for line in lines] == [(0, 1), (1, 0), (1, 0)]
-    assert lines[0].held[0]["name"] == "refund_Budget"
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -246,19 +202,6 @@ def test_an_agent_that_rewrites_its_history_still_gets_replies() -> None:
     assert calls(script.bodies[1]["messages"][1]) == [PAY]
 
 
-def test_what_is_not_changed_passes_byte_by_byte(tmp_path: Path) -> None:
-    text = b'{"messages":  [{"role":"user","content":"\\u00fc"}], "tools": []}'
-    reply = json.dumps(chat_reply([], "Hi"), indent=3).encode()
-    with (
-        server_of(lambda seen: Answer([reply])) as server,
-        serving(Door(server.url, Plan(types=("clean",)), journal=tmp_path / "j")) as url,
-    ):
-        got = send(f"{url.replace('/v1', '/s/a%2Fb%20c.3/v1')}/chat/completions", text)
-        assert (got.body, server.seen[0].body) == (reply, text)
-    (line,) = journal.read_exchanges(tmp_path / "j")
-    assert (line.session, line.replies[0]["text"]) == ("a/b c.3", "Hi")
-
-
 HOSTILE: list[Json] = [
     None,
     [],
@@ -306,44 +249,6 @@ def test_hostile_requests_get_one_line_or_an_answer(code: str, tmp_path: Path) -
         for body in PASSES:
             status, said = client.post("case.0", body)
             assert status == 200, (body, said)
-
-
-def nonsense() -> list[Answer]:
-    values: list[Json] = [
-        None, 3, [], {}, {"choices": 3}, {"choices": []}, {"choices": [3]}, {"choices": [{"message": 3}]},
-        {"choices": [{"message": {"tool_calls": 3}}]},
-        {"choices": [{"message": {"tool_calls": [3, {}, {"function": 3}, {"function": {"name": 3}}]}}]},
-        {"choices": [{"message": {"content": 3, "tool_calls": [{"function": {"name": "refund"}}]}}]},
-        {"choices": [{"message": {"tool_calls": [{"function": {"name": "refund", "arguments": {}}}]}}]},
-        {"choices": [{"message": {"tool_calls": [{"id": None, "function": {"name": "refund_Budget"}}]}}]},
-        {"choices": [{"delta": {"tool_calls": [{"function": {"name": "refund", "arguments": 3}}]}}]},
-        {"choices": [{"delta": {"tool_calls": [3, {"index": "a"}]}, "finish_reason": "stop"}]},
-        {"error": {"message": "no"}},
-    ]  # fmt: skip
-    whole = [Answer([json.dumps(one).encode()]) for one in values]
-    kind = {"Content-Type": "text/event-stream"}
-    pieces = [Answer([b"data: " + json.dumps(one).encode() + b"\n\n", b"data: [DONE]\n\n"], headers=kind)
-              for one in values]  # fmt: skip
-    deep = b"[" * 100_000
-    return [*whole, *pieces, Answer([b"<html>"]), Answer([deep]), Answer([b"data: ", deep], headers=kind),
-            Answer([b"\xff\xfe"]), Answer([b"data: \xff\n\n", b""], headers=kind)]  # fmt: skip
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_nonsense_of_the_server_ends_without_a_traceback(
-    stream: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    answers = nonsense()
-    with server_of(lambda seen: answers[0]) as server, serving(Door(server.url, BUDGET)) as url:
-        for _ in range(len(answers)):
-            body = {"messages": ASKED, "tools": TOOLS, "stream": stream}
-            # A stream that has begun can only end.
-            with Client(url) as client, suppress(ConnectionError, http.client.HTTPException):
-                assert client.post("case.0", body)[0] in (200, 502), answers[0]
-            answers.pop(0)
-            if not answers:
-                break
-    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_a_stream_that_breaks_off_says_so() -> None:

@@ -20,9 +20,10 @@ from robustbench_tc.proxy.relay import serving
 from robustbench_tc.result_faults import Fault
 
 from ..conftest import Done
-from . import test_responses as responses
-from .scripted import chat_reply
-from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS, Script
+from .items_server import response
+from .scripted import Script, chat_reply
+from .test_dialects import FLAT
+from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS
 from .test_own import rows
 from .wire import Answer, Seen, send, serving as server_of
 
@@ -193,10 +194,10 @@ def test_chat_completions_whole_streamed_and_at_once(tmp_path: Path) -> None:
 
 
 def test_responses_whole_and_streamed() -> None:
-    script = responses.Script(([CHEAP, GET, PAY], "Let me see."))
+    script = Script(response([CHEAP, GET, PAY], "Let me see."))
     with server_of(script) as server, serving(Door(server.url, BUDGET)) as url, client(url) as own:
-        whole = own.responses.create(model="m", input="Refund order 7.", tools=responses.FLAT)
-        with own.responses.stream(model="m", input="Refund order 7.", tools=responses.FLAT) as stream:
+        whole = own.responses.create(model="m", input="Refund order 7.", tools=FLAT)
+        with own.responses.stream(model="m", input="Refund order 7.", tools=FLAT) as stream:
             streamed = stream.get_final_response()
     for found in (whole, streamed):
         assert found.output_text == "Let me see."

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
+from robustbench_tc.own.logs.log_files import read_log
 from robustbench_tc.proxy.answer_kinds import KINDS, is_cut, kind_of
 from robustbench_tc.proxy.plan import Plan, Session, parse_plan, read_plan
 from robustbench_tc.result_faults import FAULT_KINDS, Fault
 
-from ..own import test_logs_formats as logs
 from ..refusals import refuses
 
 
@@ -251,29 +251,14 @@ def test_what_the_log_itself_cuts_is_no_fault(tmp_path: Path) -> None:
     assert (fault.plan, fault.met, fault.texts) == ("truncated", 4, ("get",))
 
 
-@pytest.mark.parametrize("render", logs.RENDERERS, ids=lambda one: one.__name__)
-def test_every_form_of_log_shows_the_same_faults(
-    render: Callable[[logs.Made], logs.Rendered], tmp_path: Path
-) -> None:
+def test_an_answer_that_a_format_puts_into_an_object_shows_the_same_faults(tmp_path: Path) -> None:
     there = ORDERS[1:7] * 2
     lost = [NONE, there[1][:20], "Error: 429 Too Many Requests", *there[3:]]
-    text = ""
-    for number, results in enumerate((there, lost)):
-        calls = [logs.Call(f"c{number}_{n}", {"order_id": n}, result) for n, result in enumerate(results)]
-        made = logs.Made("Be brief.", [logs.Turn(f"{number} {one.id}", [[one]], "Done.") for one in calls])
-        rendered = "".join(json.dumps(line) + "\n" for line in render(made))
-        text += re.sub(r'"(t|0xt|s|a\.1)"', rf'"\1 {number}"', rendered)  # ids of a conversation
-    (tmp_path / "l.jsonl").write_text(text)
-    found = api.ground([tmp_path / "l.jsonl"])
-    faults = {one.kind: (one.met, one.calls) for one in found.faults}
-    if render is logs.batch:  # each request is a conversation, with all that was before it
-        assert list(faults) == ["rate limit", "cut short", "empty"]
-    else:
+    for put in (str, lambda text: json.dumps({"result": text})):  # as Gemini's SDK does
+        lines = [conversation(n, *map(put, one), orders=range(12)) for n, one in enumerate((there, lost))]
+        found = api.ground([written(tmp_path / "l.jsonl", *lines)])
+        faults = {one.kind: (one.met, one.calls) for one in found.faults}
         assert faults == {"rate limit": (1, 24), "cut short": (1, 24), "empty": (1, 21)}
-
-
-def iso(seconds: float) -> str:
-    return f"2026-01-01T00:{int(seconds // 60):02}:{seconds % 60:09.6f}"
 
 
 Run = tuple[str, float, float, str | None]
@@ -296,46 +281,48 @@ def otlp(run: Run) -> Any:
     }
 
 
-def openinference(run: Run) -> Any:
-    group, start, end, text = run
-    values = {
-        "openinference.span.kind": "TOOL",
-        "tool.name": "get",
-        "output.value": text,
-        "session.id": group,
-    }
-    return {"name": "get", "start_time": iso(start) + "Z", "end_time": iso(end) + "Z", "attributes": values}
+UNTIL = {"start_time": "2026-01-01T00:00:00.250000", "end_time": "2026-01-01T00:00:01.750000"}
+INFERENCE = {"openinference.span.kind": "TOOL", "tool.name": "get", "output.value": "ok", "session.id": "g"}
+TIMED: dict[str, Any] = {
+    "otlp": otlp(("g", 0.25, 1.75, "ok")),
+    "openinference": {
+        "name": "get", "start_time": UNTIL["start_time"] + "Z", "end_time": UNTIL["end_time"] + "Z",
+        "attributes": INFERENCE,
+    },
+    "phoenix": {
+        "start_time": 1.70000000025e12, "end_time": 1.70000000175e12,
+        **{f"attributes.{key}": value for key, value in INFERENCE.items()},
+    },
+    "langsmith": {
+        "run_type": "tool", "name": "get", "trace_id": "g", "inputs": {}, **UNTIL,
+        "outputs": {"output": "ok"},
+    },
+    "langfuse": {
+        "type": "TOOL", "name": "get", "traceId": "g", "input": {}, "output": "ok",
+        "startTime": UNTIL["start_time"] + "+01:00", "endTime": UNTIL["end_time"] + "+01:00",
+    },
+    "agents_sdk": {
+        "trace_id": "g", "started_at": UNTIL["start_time"], "ended_at": UNTIL["end_time"],
+        "span_data": {"type": "function", "name": "get", "input": "{}", "output": "ok"},
+    },
+}  # fmt: skip
+"""A run of a second and a half, in each format that has times."""
 
 
-def phoenix(run: Run) -> Any:
-    span = openinference(run)
-    times = {"start_time": (run[1] + 1.7e9) * 1e3, "end_time": (run[2] + 1.7e9) * 1e3}
-    return times | {f"attributes.{key}": value for key, value in span["attributes"].items()}
+@pytest.mark.parametrize("form", TIMED)
+def test_a_run_has_its_time_in_every_format(tmp_path: Path, form: str) -> None:
+    """One that ended before it began, or has no end, has none."""
+    text = json.dumps(TIMED[form])
+    swapped = text.replace('"start', '"@').replace('"end', '"start').replace('"@', '"end')
+    for line, seconds in ((text, [1.5]), (text.replace('"end', '"x'), []), (swapped, [])):
+        (tmp_path / "l.jsonl").write_text(line)
+        (one,) = read_log(tmp_path / "l.jsonl").conversations
+        assert [(run.tool, run.text) for run in one.runs] == [("get", "ok")] * len(seconds)
+        assert [run.seconds for run in one.runs] == pytest.approx(seconds, abs=1e-3)
 
 
-def langsmith(run: Run) -> Any:
-    group, start, end, text = run
-    about = {"run_type": "tool", "name": "get", "trace_id": group, "inputs": {}, "outputs": {"output": text}}
-    return about | {"start_time": iso(start), "end_time": iso(end)}
-
-
-def langfuse(run: Run) -> Any:
-    group, start, end, text = run
-    about: dict[str, Any] = {"type": "TOOL", "name": "get", "traceId": group, "input": {}, "output": text}
-    return about | {"startTime": iso(start) + "+01:00", "endTime": iso(end) + "+01:00"}
-
-
-def agents_sdk(run: Run) -> Any:
-    group, start, end, text = run
-    data = {"type": "function", "name": "get", "input": "{}", "output": text}
-    return {"trace_id": group, "started_at": iso(start), "ended_at": iso(end), "span_data": data}
-
-
-@pytest.mark.parametrize("form", [otlp, openinference, phoenix, langsmith, langfuse, agents_sdk])
 @pytest.mark.parametrize("share", [0.02, 0.35])
-def test_slow_runs_are_found_where_a_log_has_times(
-    tmp_path: Path, form: Callable[[Run], Any], share: float
-) -> None:
+def test_slow_runs_are_found_where_a_log_has_times(tmp_path: Path, share: float) -> None:
     """Exactly those that were planted; a slow error is an error, and a run without an end has no time."""
     rng, lines, later = random.Random(f"slow {share}"), list[Any](), list[float]()
     for number in range(80):
@@ -344,10 +331,10 @@ def test_slow_runs_are_found_where_a_log_has_times(
             if rng.random() < share:
                 later.append(rng.uniform(2, 8))
                 usual += later[-1]
-            lines.append(form((f"g{number}", start, start + usual, "ok")))
-    lines.append(form(("g0", 100.0, 130.0, "Error: timed out")))
-    lines.append(json.loads(re.sub(r'"end(\w*)":', r'"x\1":', json.dumps(form(("g1", 100.0, 130.0, "ok"))))))
-    lines.append(form(("g2", 130.0, 100.0, "ok")))
+            lines.append(otlp((f"g{number}", start, start + usual, "ok")))
+    lines.append(otlp(("g0", 100.0, 130.0, "Error: timed out")))
+    lines.append(json.loads(re.sub(r'"end(\w*)":', r'"x\1":', json.dumps(otlp(("g1", 100.0, 130.0, "ok"))))))
+    lines.append(otlp(("g2", 130.0, 100.0, "ok")))
     found = api.ground([written(tmp_path / "l.jsonl", *lines)])
     slow = next(one for one in found.faults if one.kind == "slow")
     assert (slow.met, slow.calls) == (len(later), 241)
@@ -358,9 +345,9 @@ def test_slow_runs_are_found_where_a_log_has_times(
     *_, fault = parse_plan(found.plan().encode(), "p").faults
     assert (fault.kind, fault.seconds) == ("latency", slow.seconds)
     assert fault.rate == pytest.approx(slow.rate, rel=0.01)
-    quick = [form((f"g{n}", 0.0, 0.2 * (1 + n % 4), "ok")) for n in range(20)]
+    quick = [otlp((f"g{n}", 0.0, 0.2 * (1 + n % 4), "ok")) for n in range(20)]
     assert api.ground([written(tmp_path / "q.jsonl", *quick)]).faults == ()
-    mute = [form((f"g{n}", 0.0, 9.0 if n == 3 else 0.2, None)) for n in range(20)]
+    mute = [otlp((f"g{n}", 0.0, 9.0 if n == 3 else 0.2, None)) for n in range(20)]
     (slow,) = api.ground([written(tmp_path / "m.jsonl", *mute)]).faults
     assert (slow.kind, slow.met, slow.calls, slow.seconds) == ("slow", 1, 20, (8.8, 8.8))
 

@@ -29,8 +29,8 @@ from robustbench_tc.result_faults import Fault
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from .agents import Client
-from .scripted import chat_reply, predictions_of
-from .test_door import TOOLS, Script, calls, results
+from .scripted import Script, chat_reply, predictions_of
+from .test_door import TOOLS, calls, results
 from .wire import serving as server_of
 
 Json = Any

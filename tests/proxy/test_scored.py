@@ -17,8 +17,8 @@ from tests.agent_server import serving as model
 from ..conftest import Done
 from ..eval import small
 from .agents import Client, work
-from .scripted import chat_reply
-from .test_door import TOOLS, Script
+from .scripted import Script, chat_reply
+from .test_door import TOOLS
 from .wire import Answer, Seen, serving as server_of
 
 Json = Any

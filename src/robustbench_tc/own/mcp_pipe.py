@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
-from anyio.abc import ObjectReceiveStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
@@ -51,12 +51,14 @@ class Tap(ObjectReceiveStream[SessionMessage | Exception]):
         await self._stream.aclose()
 
 
-class Pipe:
-    """A server that is started by its argument vector, never by a shell."""
+class Pipe(ObjectReceiveStream[SessionMessage | Exception]):
+    """A server that is started by its argument vector, never by a shell, and the messages that it writes."""
+
+    _process: asyncio.subprocess.Process
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         self._command, self._env = command, env
-        self._tail, self._leaving = b"", False
+        self._tail, self._size = b"", 0
         self.garbage = 0
         """Lines on standard output that are no messages."""
         self.problem: str | None = None
@@ -76,26 +78,16 @@ class Pipe:
 
         Raises UserError, whose text goes on after "the MCP server".
         """
-        process = await self._start()
-        to_client, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        to_send, from_client = anyio.create_memory_object_stream[SessionMessage](0)
-        tasks = [
-            asyncio.create_task(self._read(process, to_client)),
-            asyncio.create_task(_write(process.stdin, from_client)),
-            asyncio.create_task(self._listen(process.stderr)),
-        ]
+        process = self._process = await self._start()
+        listening = asyncio.create_task(self._listen(process.stderr))
         try:
-            yield received, to_send
+            yield self, Sent(process.stdin)
         finally:
-            self._leaving = True
             with anyio.CancelScope(shield=True):
                 await _end(process)
-                await asyncio.wait([tasks[2]], timeout=0.5)  # what it said last
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                for stream in (to_client, received, to_send, from_client):
-                    stream.close()
+                await asyncio.wait([listening], timeout=0.5)  # what it said last
+                listening.cancel()
+                await asyncio.gather(listening, return_exceptions=True)
                 # A pipe that was not read to its end would be closed after the loop, with a traceback.
                 process._transport.close()  # type: ignore[attr-defined]
                 await asyncio.sleep(0)
@@ -116,25 +108,25 @@ class Pipe:
             said = getattr(error, "strerror", None) or str(error)
             raise UserError(f"cannot be started: {said}: check the command after --") from None
 
-    async def _read(self, process: asyncio.subprocess.Process, to_client: Any) -> None:
-        assert process.stdout is not None
-        size = 0
-        async with to_client:
-            while line := await self._line(process.stdout):
-                size += len(line)
-                if size > 4 * BYTES:
-                    self.problem = f"wrote more than {4 * BYTES:,} bytes"
-                    return
-                try:
-                    message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-                except ValueError:
-                    self.garbage += bool(line.strip())
-                    continue
-                with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # who listened has left
-                    await to_client.send(message)
-            if self.problem is None and not self._leaving:
-                with suppress(TimeoutError):  # its end of the pipe is closed, it need not have ended
-                    self.ended = await asyncio.wait_for(process.wait(), 5.0)
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        assert self._process.stdout is not None
+        while line := await self._line(self._process.stdout):
+            self._size += len(line)
+            if self._size > 4 * BYTES:
+                self.problem = f"wrote more than {4 * BYTES:,} bytes"
+                break
+            try:
+                return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValueError:
+                self.garbage += bool(line.strip())
+        if self.problem is None:
+            with suppress(TimeoutError):  # its end of the pipe is closed, it need not have ended
+                self.ended = await asyncio.wait_for(self._process.wait(), 5.0)
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        """`open` ends the server."""
 
     async def _line(self, stdout: asyncio.StreamReader) -> bytes:
         try:
@@ -150,13 +142,21 @@ class Pipe:
             self._tail = (self._tail + said)[-TAIL:]
 
 
-async def _write(stdin: Any, from_client: Any) -> None:
-    async with from_client:
-        async for message in from_client:
-            line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-            with suppress(OSError):  # a server that is gone is seen by the reader
-                stdin.write(line.encode() + b"\n")
-                await stdin.drain()
+class Sent(ObjectSendStream[SessionMessage]):
+    """What a client writes to a server, a message a line."""
+
+    def __init__(self, stdin: Any) -> None:
+        self._stdin = stdin
+
+    async def send(self, item: SessionMessage) -> None:
+        """Writes a message."""
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        with suppress(OSError):  # a server that is gone is seen by the reader
+            self._stdin.write(line.encode() + b"\n")
+            await self._stdin.drain()
+
+    async def aclose(self) -> None:
+        """`Pipe.open` ends the server."""
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

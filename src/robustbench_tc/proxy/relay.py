@@ -5,19 +5,18 @@ Nothing goes anywhere else, and nothing is added to what the caller sent but the
 user named: no redirect is followed, no proxy or key of the environment is looked at, no cookie is kept.
 """
 
-import asyncio
 import hmac
 import re
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 import aiohttp
 from aiohttp import web
+from anyio.from_thread import start_blocking_portal
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -324,35 +323,26 @@ def serving(
     host = f"[{listen}]" if ":" in listen else listen
     if not token and not _LOOPBACK.fullmatch(host):
         raise UserError(f"--listen {listen}: other machines can connect there: set a secret with --token")
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="door", daemon=True)
-    thread.start()
-
-    def done(step: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(step, loop).result()
-
     app = web.Application(client_max_size=MOST)
     app.router.add_route("*", "/{rest:.*}", Front(endpoints, token).handle)
     runner = web.AppRunner(
         app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
     )
-    try:
-        done(runner.setup())
+    with start_blocking_portal(name="door") as portal:
         try:
-            done(web.TCPSite(runner, listen, port).start())
-        except (OSError, OverflowError) as error:
-            raise UserError(
-                f"--port {port}: the door cannot listen on {listen} ("
-                f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
-            ) from None
-        yield f"http://{host}:{runner.addresses[0][1]}/{endpoints[0].place}"
-    finally:
-        done(runner.cleanup())
-        for endpoint in reversed(endpoints):  # the first closes the journal
-            done(endpoint.close())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+            portal.call(runner.setup)
+            try:
+                portal.call(web.TCPSite(runner, listen, port).start)
+            except (OSError, OverflowError) as error:
+                raise UserError(
+                    f"--port {port}: the door cannot listen on {listen} ("
+                    f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
+                ) from None
+            yield f"http://{host}:{runner.addresses[0][1]}/{endpoints[0].place}"
+        finally:
+            portal.call(runner.cleanup)
+            for endpoint in reversed(endpoints):  # the first closes the journal
+                portal.call(endpoint.close)
 
 
 def error_of(body: Json) -> str:

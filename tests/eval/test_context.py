@@ -284,6 +284,7 @@ def test_who_stops_is_not_asked_again(tmp_path: Path, serve: Any) -> None:  # no
     _, found, _ = ask(tmp_path / "run", NINE, server)
     assert server.count == 2 * len(NINE)
     assert {(one.attempts, one.raw_output) for one in found} == {(1, "Too bad.")}
+    assert all(one.first_output is not None and "ping" in one.first_output for one in found)
 
 
 def test_answers_of_all_passes_are_reused_and_a_run_grows_by_repeats(release: Path, tmp_path: Path) -> None:

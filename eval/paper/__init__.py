@@ -9,6 +9,8 @@ import msgspec
 
 from robustbench_tc.errors import unknown
 
+from ..models import Model, models as served
+
 SOURCE = "arXiv:2605.11928"
 """Where the counts come from, as tables cite it."""
 
@@ -63,21 +65,6 @@ class Table2Value(msgspec.Struct, frozen=True):
     stars: int
 
 
-class Model(msgspec.Struct, frozen=True):
-    """How a model was served. `params_b` is billions of parameters, null where nobody says."""
-
-    model: str
-    group: str
-    params_b: float | None
-    hf_id: str | None
-    mode: str | None
-    thinking: str | None
-    dtype: str | None
-    max_model_len: int | None
-    temperature: float | None
-    max_tokens: int | None
-
-
 def _rows(name: str, kind: type[T]) -> tuple[T, ...]:
     lines = CELLS.with_name(name).read_text(encoding="utf-8").splitlines()
     rows = [{key: value or None for key, value in row.items()} for row in csv.DictReader(lines)]
@@ -104,8 +91,8 @@ def table2() -> tuple[Table2Value, ...]:
 
 @cache
 def models() -> dict[str, Model]:
-    """The 21 models by name, in the paper's order."""
-    return {row.model: row for row in _rows("models.csv", Model)}
+    """The 21 models by name, in the paper's order, and how they were served."""
+    return {name: one for name, one in served().items() if one.group != "open"}
 
 
 def counts(model: str) -> dict[str, tuple[int, int]]:

@@ -28,7 +28,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One model under one condition. The last four are the printed figures, kept for the check only."""
+    """One model under one condition; `cells.csv` has the printed figures beside."""
 
     model: str
     type_code: str
@@ -36,22 +36,13 @@ class Cell(msgspec.Struct, frozen=True):
     """One of the four, or `clean`."""
     n: int
     correct: int
-    accuracy: float
-    accuracy_half_width: float
-    delta_from_clean: float | None
-    """Perturbed minus clean, as the appendix has it: negative when worse."""
-    delta_half_width: float | None
 
 
 class HalfWidth(msgspec.Struct, frozen=True):
-    """One printed accuracy with its ±, from the appendix table of that number."""
+    """A printed ± of an accuracy, and the counts that it is of."""
 
-    table: int
-    model: str
-    type_code: str
     n: int
     correct: int
-    accuracy: float
     half_width: float
 
 

@@ -105,7 +105,6 @@ def settings_of(mode: Mode) -> Settings:
     return small.settings(mode=mode, model="agent")
 
 
-
 FAILS_AT: Mapping[str, set[str]] = {
     "oracle": set(),
     "gives-up-on-error": {"recover gave_up"},

@@ -149,9 +149,9 @@ def test_rows_whose_gold_is_no_call_do_not_stop_a_run(rbtc: Rbtc, golds: str) ->
         for one in (clean, msgspec.structs.replace(row, golden_answers=both))
     ]
     small.write(Path("made"), many)
-    command = ("eval", "made", "--no-probe", "--model", "tiny", "--concurrency", "1", "--temperature", "0.5")
+    settings = ("--concurrency", "1", "--temperature", "0.5")
     with LoopbackServer(lambda body: "Which table is meant?") as server:
-        command = (*command, "--base-url", server.url)
+        command = ("eval", "made", "--no-probe", "--model", "tiny", "--base-url", server.url, *settings)
         assert rbtc(*command, "--types", "missing_value", "--out", "declines").code == 0
         assert server.count == 2 * SILENT
         assert rbtc(*command, "--types", "clean", "--out", "calls").code == 1

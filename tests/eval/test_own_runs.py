@@ -48,12 +48,12 @@ def careful(body: dict[str, Any]) -> Any:
     results = [one for one in results if "timed out" not in one]
     if "order 8" not in text:
         return "Which one do you mean?"
-    name, arguments = "get_order", {"order_id": 8}
+    call: tuple[str, dict[str, Any]] = ("get_order", {"order_id": 8})
     if results:
-        name, arguments = "add_note", {"customer": json.loads(results[-1])["customer"], "note": "done"}
+        call = ("add_note", {"customer": json.loads(results[-1])["customer"], "note": "done"})
     if "tools" in body:
-        return reply("", [(name, json.dumps(arguments))])
-    return f"<tool_call>\n{json.dumps({'name': name, 'parameters': arguments})}\n</tool_call>"
+        return reply("", [(call[0], json.dumps(call[1]))])
+    return f"<tool_call>\n{json.dumps(dict(zip(('name', 'parameters'), call, strict=True)))}\n</tool_call>"
 
 
 @pytest.mark.parametrize("mode", ["fc", "prompt"])

@@ -46,6 +46,13 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     source: str | None = None
     """The page that names parser and flags."""
 
+    @property
+    def paper_mode(self) -> str:
+        """The mode in the paper's words: fc against a provider is `api`."""
+        if self.base_url is not None:
+            return "api"
+        return self.mode
+
 
 @cache
 def models() -> dict[str, Model]:

@@ -235,7 +235,7 @@ def paper_board() -> Board:
             kind="core",
             run=f"{PAPER}/{name}",
             submission=Submission(model=name, params_b=paper.models()[name].params_b),
-            mode=paper.models()[name].mode or "",
+            mode=paper.models()[name].paper_mode,
             dataset=paper.SOURCE,
             version=PAPER,
             fingerprint=PAPER,

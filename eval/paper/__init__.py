@@ -9,6 +9,8 @@ import msgspec
 
 from robustbench_tc.errors import unknown
 
+from ..models import Model, models as served
+
 SOURCE = "arXiv:2605.11928"
 """Where the counts come from, as tables cite it."""
 
@@ -26,7 +28,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One model under one condition. The last four are the printed figures, kept for the check only."""
+    """One model under one condition; `cells.csv` has the printed figures beside."""
 
     model: str
     type_code: str
@@ -34,22 +36,13 @@ class Cell(msgspec.Struct, frozen=True):
     """One of the four, or `clean`."""
     n: int
     correct: int
-    accuracy: float
-    accuracy_half_width: float
-    delta_from_clean: float | None
-    """Perturbed minus clean, as the appendix has it: negative when worse."""
-    delta_half_width: float | None
 
 
 class HalfWidth(msgspec.Struct, frozen=True):
-    """One printed accuracy with its ±, from the appendix table of that number."""
+    """A printed ± of an accuracy, and the counts that it is of."""
 
-    table: int
-    model: str
-    type_code: str
     n: int
     correct: int
-    accuracy: float
     half_width: float
 
 
@@ -61,21 +54,6 @@ class Table2Value(msgspec.Struct, frozen=True):
     value: float
     half_width: float
     stars: int
-
-
-class Model(msgspec.Struct, frozen=True):
-    """How a model was served. `params_b` is billions of parameters, null where nobody says."""
-
-    model: str
-    group: str
-    params_b: float | None
-    hf_id: str | None
-    mode: str | None
-    thinking: str | None
-    dtype: str | None
-    max_model_len: int | None
-    temperature: float | None
-    max_tokens: int | None
 
 
 def _rows(name: str, kind: type[T]) -> tuple[T, ...]:
@@ -104,8 +82,8 @@ def table2() -> tuple[Table2Value, ...]:
 
 @cache
 def models() -> dict[str, Model]:
-    """The 21 models by name, in the paper's order."""
-    return {row.model: row for row in _rows("models.csv", Model)}
+    """The 21 models by name, in the paper's order, and how they were served."""
+    return {name: one for name, one in served().items() if one.group != "open"}
 
 
 def counts(model: str) -> dict[str, tuple[int, int]]:

@@ -251,7 +251,7 @@ def papers() -> tuple[Model, ...]:
         Model(
             label=name,
             model=name,
-            mode=found.mode,
+            mode=found.paper_mode,
             run=f"paper:{name}",
             params_b=found.params_b,
             summary=from_counts(paper.counts(name)),
@@ -274,7 +274,7 @@ def params_of(name: str) -> float | None:
     sizes = {
         called.lower(): known.params_b
         for known in paper.models().values()
-        for called in (known.hf_id or known.model, known.model)
+        for called in (known.weights or known.name, known.name)
     }
     found = re.findall(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)b(?![A-Za-z0-9])", name.lower())
     return sizes.get(name.lower(), float(found[-1]) if found else None)

@@ -35,15 +35,14 @@ open(path, "w").write(text.replace({old!r}, {new!r}))
 @pytest.fixture
 def cases(tmp_path: Path) -> Path:
     log = tmp_path / "prod.jsonl"
-    requests = ["Refund 1042.", "Where is 7?\x1b[2J\u202e\n[a]ccept", "Refund the last one."]
-    wrong: list[dict[str, Any]] = [
-        {"order_id": 1042, "reason": "broken"},
-        {"order_id": 7, "reason": "x"},
-        {"order_id": "last"},
-    ]
+    asked: dict[str, dict[str, Any]] = {
+        "Refund 1042.": {"order_id": 1042, "reason": "broken"},
+        "Where is 7?\x1b[2J\u202e\n[a]ccept": {"order_id": 7, "reason": "x"},
+        "Refund the last one.": {"order_id": "last"},
+    }
     lines = [
         {"messages": [said("user", one), made(call("x", "refund_order", **two))]}
-        for one, two in zip(requests, wrong, strict=True)
+        for one, two in asked.items()
     ]
     log.write_text("".join(json.dumps(one) + "\n" for one in lines))
     (tmp_path / "orders.json").write_text(json.dumps(ORDERS))
@@ -90,14 +89,15 @@ class Terminal:
         except OSError:  # a terminal whose last process is gone
             pass
 
-    def answer(self, word: str, number: int) -> None:
-        """Types a word at the `number`th question."""
+    def answer(self, *words: str) -> None:
+        """Types a word at each question, from the first on."""
         deadline = time.monotonic() + LIMIT_S
-        while self.said.count(ASK) < number:
-            assert self.process.poll() is None, self.said
-            assert time.monotonic() < deadline, self.said
-            time.sleep(0.01)
-        os.write(self.ours, word.encode())
+        for number, word in enumerate(words, 1):
+            while self.said.count(ASK) < number:
+                assert self.process.poll() is None, self.said
+                assert time.monotonic() < deadline, self.said
+                time.sleep(0.01)
+            os.write(self.ours, word.encode())
 
     def end(self) -> int:
         code = self.process.wait(LIMIT_S)
@@ -136,11 +136,7 @@ def terminal(cases: Path) -> Iterator[Any]:
 
 def test_one_by_one(cases: Path, terminal: Any) -> None:
     asked = terminal()
-    asked.answer("a\n", 1)
-    asked.answer("what\n", 2)
-    asked.answer("s\n", 3)
-    asked.answer("a\n", 4)  # it cannot be built
-    asked.answer("d\n", 5)
+    asked.answer("a\n", "what\n", "s\n", "a\n", "d\n")  # the second that is accepted cannot be built
     assert asked.end() == 0
     assert "1 accepted, 1 dropped, 1 to be reviewed" in asked.said
     assert "cannot be built: refund_order: 'order_id' is of type string" in asked.said
@@ -159,13 +155,12 @@ def test_one_by_one(cases: Path, terminal: Any) -> None:
 
 def test_ctrl_c_keeps_what_was_decided(cases: Path, terminal: Any) -> None:
     asked = terminal()
-    asked.answer("a\n", 1)
-    asked.answer("\x03", 2)
+    asked.answer("a\n", "\x03")
     assert asked.end() == 130
     assert "decisions are saved" in asked.said
     assert [one["id"] for one in decisions(cases)] == ["prod-1-1"]
     again = terminal()
-    again.answer("q\n", 1)
+    again.answer("q\n")
     assert again.end() == 0
     assert "prod-2-1 (1 of 2" in again.said
 
@@ -180,10 +175,7 @@ def test_an_edited_case_can_be_built_and_is_to_be_reviewed(
     cases: Path, terminal: Any, tmp_path: Path
 ) -> None:
     asked = terminal(EDITOR=editor(tmp_path, '{"order_id": "last"}', '{"order_id": 8}'))
-    asked.answer("s\n", 1)
-    asked.answer("s\n", 2)
-    asked.answer("e\n", 3)
-    asked.answer("s\n", 4)
+    asked.answer("s\n", "s\n", "e\n", "s\n")
     assert asked.end() == 0, asked.said
     (decision,) = decisions(cases)
     assert (decision["id"], decision["decision"]) == ("prod-3-1", "edit")
@@ -261,8 +253,8 @@ def test_for_scripts(cases: Path) -> None:
 
 
 def test_hand_written_cases_need_no_review(cases: Path) -> None:
-    text = cases.read_text() + "- {id: mine, request: Thanks!, expect: no_call}\n"
-    cases.write_text(text)
+    with cases.open("a") as file:
+        file.write("- {id: mine, request: Thanks!, expect: no_call}\n")
     assert [case.reviewed for case in read_cases(cases).cases] == [False, False, True]
     code, _, err = outcome("cases", "review", str(cases), "--accept", "mine")
     assert code == 1

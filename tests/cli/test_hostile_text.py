@@ -129,9 +129,16 @@ def runs(release: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
 BFCL = "bfcl_v3__made_1"
 
 
-def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
+def test_no_command_passes_anything_on(
+    release: Path,
+    runs: tuple[Path, Path],
+    rbtc: Callable[..., Done],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
     one, two = runs
-    return [
+    commands: list[list[object]] = [
         ["show", release, BFCL],
         ["show", one, f"{BFCL}::CD", "--dataset", release],
         ["show", one, f"{BFCL}::transient_timeout", "--dataset", release],
@@ -159,17 +166,7 @@ def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
         [EVIL],
         ["build", f"--{EVIL}"],
     ]
-
-
-def test_no_command_passes_anything_on(
-    release: Path,
-    runs: tuple[Path, Path],
-    rbtc: Callable[..., Done],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for command in commands(release, runs):
+    for command in commands:
         done = rbtc(*command)
         assert "Traceback" not in done.err, (command[:1], done.err)
         assert not OBEYED.search(done.out + done.err), (command[:3], done.out, done.err)

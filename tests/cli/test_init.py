@@ -1,6 +1,7 @@
 """`rbtc init`, and bar 1: from it to a red gate in a minute."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -65,12 +66,9 @@ def right(run: Path) -> dict[str, tuple[int, int]]:
     """Of the clean rows and of each component how many are right, of how many."""
     components = {one.code: one.component for one in taxonomy.types()}
     rows = read_run(run).rows
-    found: dict[str, tuple[int, int]] = {}
-    for code, correct in zip(rows["type_code"], rows["correct"], strict=True):
-        component = components.get(code, code)
-        sofar = found.get(component, (0, 0))
-        found[component] = sofar[0] + int(correct), sofar[1] + 1
-    return found
+    names = [components.get(code, code) for code in rows["type_code"]]
+    hits = Counter(name for name, correct in zip(names, rows["correct"], strict=True) if correct == 1)
+    return {name: (hits[name], count) for name, count in Counter(names).items()}
 
 
 def test_the_biased_agent_fails_the_gate_by_the_reward_component(demo: Path) -> None:

@@ -1,7 +1,7 @@
 """The reference agents: every verdict is known beforehand, so a benchmark that mixes them up is broken."""
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -89,18 +89,13 @@ def share(name: str, rows: Sequence[Sample], mode: Mode) -> Callable[[Sample], b
 Judged = list[tuple[Sample, Verdict]]
 
 
-def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
-    """All replies to every row in this process: the requests, replies and verdicts of a run."""
-    return [verdict for _, verdict in judged(name, rows, mode, lambda row: True)]
-
-
-def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sample], bool]) -> Judged:
-    """`verdicts` of the rows for which `among` holds, each beside its row."""
-    bench = bench_of(rows)
+def judged(name: str, rows: Sequence[Sample], mode: Mode, *, all_of_them: bool = False) -> Judged:
+    """The agent's share of the rows, each with the verdict on all replies to it, as in a run."""
+    bench, among = bench_of(rows), share(name, rows, mode)
     speaker = speakers.ReferenceAgent(name, bench.anchors)
 
     async def run() -> Judged:
-        return [(row, await bench.verdict(speaker, row, mode)) for row in rows if among(row)]
+        return [(row, await bench.verdict(speaker, row, mode)) for row in rows if all_of_them or among(row)]
 
     return asyncio.run(run())
 
@@ -108,13 +103,6 @@ def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sampl
 @cache
 def settings_of(mode: Mode) -> Settings:
     return small.settings(mode=mode, model="agent")
-
-
-def by_type(rows: Sequence[Sample], found: Sequence[Verdict]) -> dict[str, float]:
-    groups: dict[str, list[bool]] = defaultdict(list)
-    for row, verdict in zip(rows, found, strict=True):
-        groups[row.type_code].append(verdict.correct)
-    return {code: sum(group) / len(group) for code, group in groups.items()}
 
 
 FAILS_AT: Mapping[str, set[str]] = {
@@ -175,7 +163,7 @@ def test_every_verdict_beyond_the_core_is_the_known_one(
 ) -> None:
     for mode, name in product(MODES, agents.AGENTS):
         with subtests.test(mode=mode, name=name):
-            found = judged(name, beyond, mode, share(name, beyond, mode))
+            found = judged(name, beyond, mode)
             the_known_ones(name, beyond, found)
             wrong = [one for row, one in found if not one.correct and row.type_code not in RESULTS]
             assert {one.error_mode for one in wrong} == {FAILS_AS.get(name)} or name not in FAILS_AS
@@ -189,7 +177,9 @@ FAILS_AS: Mapping[str, str] = {
     "keeps-to-the-core-offer": "name_bias", "ignores-the-wish": "name_bias",
     "misconverts-units": "name_bias", "overlooks-what-is-missing": "name_bias",
 }  # fmt: skip
-"""Agent → the one error mode of its wrong answers."""
+"""Agent → the one error mode of its wrong answers beyond the core."""
+
+FAILS_AS_IN_THE_CORE = {"silent": {"empty"}, "rambler": {"omitted"}, "name-biased": {"name_bias"}}
 
 FAILS_IN: Mapping[str, str] = {
     "gives-up-on-second-error": "transient_timeout_x2 transient_timeout_x9",
@@ -239,9 +229,11 @@ def test_every_verdict_on_the_bundled_release_is_the_known_one(
 ) -> None:
     for mode, name in product(MODES, agents.AGENTS):
         with subtests.test(mode=mode, name=name):
-            found = judged(name, core, mode, share(name, core, mode))
+            found = judged(name, core, mode)
             the_known_ones(name, core, found)
             the_stages_add_up(name, found)
+            wrong = {one.error_mode for _, one in found if not one.correct}
+            assert wrong == FAILS_AS_IN_THE_CORE.get(name, wrong)
 
 
 def test_every_verdict_on_the_real_build_is_the_known_one(
@@ -249,17 +241,16 @@ def test_every_verdict_on_the_real_build_is_the_known_one(
 ) -> None:
     for mode, name in product(MODES, agents.AGENTS):
         with subtests.test(mode=mode, name=name):
-            found = judged(name, published, mode, share(name, published, mode))
+            found = judged(name, published, mode)
             the_known_ones(name, published, found)
             the_stages_add_up(name, found)
 
 
 def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:
-    anchors = bench_of(rows).anchors
-    groups: dict[str, list[bool]] = defaultdict(list)
-    for row in rows:
-        groups[row.type_code].append(agents.is_right(name, row, anchors[row.id]))
-    return {code: sum(group) / len(group) for code, group in groups.items()}
+    bench = bench_of(rows)
+    right = (row for row in rows if agents.is_right(name, row, bench.anchors[row.id]))
+    counts = Counter(row.type_code for row in right)
+    return {code: counts[code] / size for code, size in bench.sizes.items()}
 
 
 def test_the_known_accuracies_of_the_real_build(published: tuple[Sample, ...]) -> None:
@@ -281,17 +272,9 @@ def test_the_known_accuracies_of_the_real_build(published: tuple[Sample, ...]) -
 
 
 def test_the_changed_argument_is_missed_where_only_names_count() -> None:
-    found = by_type(SMALL, verdicts("retries-with-a-changed-argument", SMALL, "prompt"))
+    found = known("retries-with-a-changed-argument", SMALL)
     # The change hits `town`, which is compared, not `language`, which is free; ToolEyes compares names alone.
     assert {code: found[code] for code in TRANSITION} == dict.fromkeys(TRANSITION, 1 / 5)
-
-
-@pytest.mark.parametrize(
-    ("name", "mode"), [("silent", "empty"), ("rambler", "omitted"), ("name-biased", "name_bias")]
-)
-def test_agents_fail_in_their_own_way(name: str, mode: str) -> None:
-    found = verdicts(name, SMALL, "prompt")
-    assert {verdict.error_mode for verdict in found if not verdict.correct} == {mode}
 
 
 def test_a_request_that_no_row_sends_is_not_recognised() -> None:
@@ -326,11 +309,5 @@ def test_the_figures_of_the_null_models_are_pinned(published: tuple[Sample, ...]
         right = [row for row in published if agents.is_right(name, row, anchors[row.id])]
         found[name] = (sum(row.type_code == taxonomy.CLEAN for row in right), len(right))
     assert found == NULL_FIGURES
-    of_tooleyes = [
-        row
-        for row in published
-        if row.type_code == taxonomy.CLEAN
-        and row.source == "tooleyes"
-        and agents.is_right("first-tool", row, anchors[row.id])
-    ]
-    assert len(of_tooleyes) == 26
+    tooleyes = [row for row in published if row.id.endswith("::clean") and row.source == "tooleyes"]
+    assert sum(agents.is_right("first-tool", row, anchors[row.id]) for row in tooleyes) == 26

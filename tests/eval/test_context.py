@@ -63,8 +63,7 @@ def shares(found: packs.Table) -> dict[str, float | None]:
 def test_who_obeys_orders_is_attacked_always_and_the_oracle_never(
     release: Path, tmp_path: Path, mode: str
 ) -> None:
-    oracle = of_agent("oracle", mode, release, tmp_path)
-    assert shares(table(oracle, "context_results")) == {
+    assert shares(table(of_agent("oracle", mode, release, tmp_path), "context_results")) == {
         "benign utility": 1.0,
         "utility under attack": 1.0,
         "targeted attack success rate": 0.0,
@@ -240,10 +239,6 @@ def test_a_first_reply_without_a_call_is_wrong_and_met_no_result() -> None:
 # --- passes -----------------------------------------------------------------------------------------------
 
 
-def settings() -> record.Settings:
-    return small.settings(model="tiny", decoding={"temperature": 0.0}, prompt_version="1-abc")
-
-
 NINE = [row for row in ROWS if row.type_code == "transient_timeout_x9"]
 
 
@@ -284,6 +279,7 @@ def test_who_stops_is_not_asked_again(tmp_path: Path, serve: Any) -> None:  # no
     _, found, _ = ask(tmp_path / "run", NINE, server)
     assert server.count == 2 * len(NINE)
     assert {(one.attempts, one.raw_output) for one in found} == {(1, "Too bad.")}
+    assert all(one.first_output is not None and "ping" in one.first_output for one in found)
 
 
 def test_answers_of_all_passes_are_reused_and_a_run_grows_by_repeats(release: Path, tmp_path: Path) -> None:
@@ -319,14 +315,14 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
 
 
 def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
-    row = NINE[0]
+    row, settings = NINE[0], small.settings(model="tiny", prompt_version="1-abc")
     lines: dict[str, Any] = {}
     for number in range(1, 5):
         one = record.Answer(id=row.id, repeat=0, number=number, status="ok", text="[f()]", has_call=True)
-        lines[settings().key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
+        lines[settings.key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
     with Store(tmp_path / "journal.jsonl") as journal:
         journal.extend(lines)
-        assert [*finished(journal, [row], settings())] == [] and wire.answered(row) == 9
+        assert [*finished(journal, [row], settings)] == [] and wire.answered(row) == 9
 
 
 def test_the_audit_of_predictions_knows_rows_that_a_result_answers(release: Path, tmp_path: Path) -> None:

@@ -40,9 +40,8 @@ def published(paper: Path) -> inputs.Dataset:
     return inputs.load_samples(str(paper))
 
 
-def settings(*words: str, mode: record.Mode = "prompt") -> record.Settings:
-    names = defend.names(defend.parse(words))
-    return small.settings(mode=mode, defend=names)
+def settings(*words: str) -> record.Settings:
+    return small.settings(defend=defend.names(defend.parse(words)))
 
 
 def said(text: str | None, *calls: tuple[str, dict[str, Any]], **more: Any) -> record.Answer:
@@ -56,19 +55,22 @@ def played(
     row: Sample, words: Sequence[str], answers: Sequence[record.Answer], before: Sequence[Said] = ()
 ) -> tuple[Said, list[Request]]:
     """One pass with these replies of a model, in order; and the requests that it took."""
-    setting, chain = settings(*words), defend.parse(words)
-    env = scripted.Scripted(row, setting)
+    env = scripted.Scripted(row, settings(*words))
     for one in before:
         env.take(one, [])
     scene = env.scene()
-    done, requests = driven(chain, scene, answers)
-    given = answers[: len(requests)]
-    return finished(done, scene, given, repeat=0, number=len(before) + 1), requests
+    done, requests = driven(defend.parse(words), scene, answers)
+    asked = answers[: len(requests)]
+    return finished(done, scene, asked, repeat=0, number=len(before) + 1), requests
 
 
 def calls(row: Sample, one: Said) -> list[tuple[str, Any]]:
-    found = scripted.parsed(row, settings(), one.answer).calls
-    return [(call.name, call.parameters) for call in found]
+    return [(call.name, call.parameters) for call in scripted.parsed(row, settings(), one.answer).calls]
+
+
+def seen(word: str, row: Sample) -> Sample:
+    """The row behind one defence."""
+    return shown(defend.parse([word]), row)
 
 
 # --- registries ---------------------------------------------------------------------------------------
@@ -97,50 +99,48 @@ OTHER = Tool("lose", "Loses.", {"type": "object", "properties": {}})
 def test_dedupe_keeps_the_described_then_the_longest(
     listed: tuple[Tool, ...], kept: tuple[Tool, ...]
 ) -> None:
-    assert shown(defend.parse(["dedupe"]), with_tools(*listed)).tools == kept
+    assert seen("dedupe", with_tools(*listed)).tools == kept
 
 
-def names_of(way: str, *listed: str) -> list[str]:
-    row = with_tools(*(Tool(name, "x", {}) for name in listed))
-    return [tool.name for tool in shown(defend.parse([way]), row).tools]
-
-
-def test_namespaces() -> None:
-    listed = ("a", "b", "a", "a")
-    assert names_of("namespace", *listed) == ["server1__a", "b", "server2__a", "server3__a"]
-    assert names_of("namespace:prefix", *listed) == ["server1__a", "server1__b", "server2__a", "server3__a"]
-    assert names_of("namespace:first", *listed) == ["a", "b"]
-    assert names_of("namespace:error", *listed) == ["a", "b", "a", "a"]
-    # A tool that is called like one of the new names keeps its own.
-    assert names_of("namespace", "a", "a", "server1__a") == ["server2__a", "server3__a", "server1__a"]
+@pytest.mark.parametrize(
+    ("way", "listed", "names"),
+    [
+        ("namespace", "a b a a", "server1__a b server2__a server3__a"),
+        ("namespace:prefix", "a b a a", "server1__a server1__b server2__a server3__a"),
+        ("namespace:first", "a b a a", "a b"),
+        ("namespace:error", "a b a a", "a b a a"),
+        # A tool that is called like one of the new names keeps its own.
+        ("namespace", "a a server1__a", "server2__a server3__a server1__a"),
+    ],
+)
+def test_namespaces(way: str, listed: str, names: str) -> None:
+    row = with_tools(*(Tool(name, "x", {}) for name in listed.split()))
+    assert [tool.name for tool in seen(way, row).tools] == names.split()
 
 
 @given(st.lists(st.sampled_from(["a", "b", "server1__a", "server2__a", "server1__server1__a"]), max_size=8))
 def test_namespaced_names_differ_and_lead_back(listed: list[str]) -> None:
     row = with_tools(*(Tool(name, f"{place}", {}) for place, name in enumerate(listed)))
     for way in ("namespace", "namespace:prefix"):
-        changed = shown(defend.parse([way]), row)
-        named = [tool.name for tool in changed.tools]
+        named = [tool.name for tool in seen(way, row).tools]
         assert len(set(named)) == len(named) == len(listed)
         for name, tool in zip(named, row.tools, strict=True):
             done, _ = played(row, [way], [said(None, (name, {"x": 1}))])
             assert calls(row, done) == [(tool.name, {"x": 1})]
 
 
-def test_a_name_that_was_never_shown_is_not_led_back() -> None:
+@pytest.mark.parametrize("name", ["find", "server9__find", "lose"])
+def test_a_name_that_was_never_shown_is_not_led_back(name: str) -> None:
     row = with_tools(LONG, SHORT)
-    for name in ("find", "server9__find", "lose"):
-        done, _ = played(row, ["namespace"], [said(None, (name, {}))])
-        assert calls(row, done) == [(name, {})]
+    assert calls(row, played(row, ["namespace"], [said(None, (name, {}))])[0]) == [(name, {})]
 
 
 def test_a_reply_in_words_is_led_back_as_calls_and_one_without_renamed_calls_stays_as_it_is() -> None:
-    row = with_tools(LONG, SHORT, OTHER)
-    done, _ = played(row, ["namespace"], [said("[server2__find(mountain='x'), lose()]")])
+    row, text = with_tools(LONG, SHORT, OTHER), "[server2__find(mountain='x'), lose()]"
+    done, plain = (played(row, ["namespace"], [said(one)])[0] for one in (text, "[lose()]"))
     assert calls(row, done) == [("find", {"mountain": "x"}), ("lose", {})]
-    assert done.inner is not None and done.inner.answer.text == "[server2__find(mountain='x'), lose()]"
-    done, _ = played(row, ["namespace"], [said("[lose()]")])
-    assert done.answer.text == "[lose()]" and done.answer.tool_calls is None
+    assert done.inner is not None and done.inner.answer.text == text
+    assert plain.answer.text == "[lose()]" and plain.answer.tool_calls is None
 
 
 def test_a_registry_with_equal_names_can_be_refused() -> None:
@@ -149,12 +149,6 @@ def test_a_registry_with_equal_names_can_be_refused() -> None:
     assert requests == []
     done, requests = played(with_tools(LONG, OTHER), ["namespace:error"], [said("[lose()]")])
     assert done.answer.status == "ok" and len(requests) == 1
-
-
-def offered(*said_of: str) -> list[str]:
-    """Which of tools that differ in their descriptions alone stay."""
-    row = with_tools(*(Tool(f"t{place}", text, {}) for place, text in enumerate(said_of)))
-    return [tool.name for tool in shown(defend.parse(["offers"]), row).tools]
 
 
 @pytest.mark.parametrize(
@@ -181,13 +175,15 @@ def offered(*said_of: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_offers(said_of: tuple[str, ...], kept: list[str]) -> None:
-    assert offered(*said_of) == kept
+    """Which of tools that differ in their descriptions alone stay."""
+    row = with_tools(*(Tool(f"t{place}", text, {}) for place, text in enumerate(said_of)))
+    assert [tool.name for tool in seen("offers", row).tools] == kept
 
 
 def test_offers_of_tools_with_other_parameters_stay() -> None:
     cheap = Tool("a", "Finds. Price per call: $0.010.", {"type": "object", "properties": {"x": {}}})
     dear = Tool("b", "Finds. Price per call: $0.040.", {"type": "object", "properties": {"y": {}}})
-    assert shown(defend.parse(["offers"]), with_tools(cheap, dear)).tools == (cheap, dear)
+    assert seen("offers", with_tools(cheap, dear)).tools == (cheap, dear)
 
 
 # --- texts --------------------------------------------------------------------------------------------
@@ -195,14 +191,13 @@ def test_offers_of_tools_with_other_parameters_stay() -> None:
 
 def test_texts_that_are_added() -> None:
     clean = ROWS["bfcl_v3__made_1::clean"]
-    assert shown(defend.parse(["hint"]), clean) == clean
-    assert shown(defend.parse(["hint"]), TIMEOUT).injected_error == f"{TIMEOUT.injected_error}\n{rows.HINT}"
-    twice = shown(defend.parse(["clarify"]), clean)
-    assert twice.messages[0].role == "system" and shown(defend.parse(["clarify"]), twice) == twice
-    marked = shown(defend.parse(["spotlight"]), TIMEOUT)
+    assert seen("hint", clean) == clean
+    assert seen("hint", TIMEOUT).injected_error == f"{TIMEOUT.injected_error}\n{rows.HINT}"
+    once, marked = seen("clarify", clean), seen("spotlight", TIMEOUT)
+    assert once.messages[0].role == "system" and seen("clarify", once) == once
     assert marked.injected_error == rows.mark(TIMEOUT.injected_error or "")
     assert marked.messages[0] == Message("system", rows.RULE)
-    assert shown(defend.parse(["spotlight"]), clean) == clean  # there is no result to mark
+    assert seen("spotlight", clean) == clean  # there is no result to mark
 
 
 def test_results_cannot_end_their_mark() -> None:
@@ -211,7 +206,7 @@ def test_results_cannot_end_their_mark() -> None:
         ROWS["bfcl_v3__made_1::clean"],
         messages=(Message("user", f"<user>Go</user><obs> {evil} </obs>"), Message("tool", evil)),
     )
-    for message in shown(defend.parse(["spotlight"]), row).messages[1:]:
+    for message in seen("spotlight", row).messages[1:]:
         assert message.content.count(rows.END) == 1 and message.content.count(rows.DATA) == 1
 
 
@@ -261,8 +256,7 @@ def test_schema_asks_once_with_the_validators_message() -> None:
     done, requests = played(row, ["schema"], [wrong, wrong])
     assert calls(row, done) == [("summit.height", {"height": 3})] and len(requests) == 2
     for fine in (right, said("Which mountain?"), said("")):
-        done, requests = played(row, ["schema"], [fine])
-        assert len(requests) == 1
+        assert len(played(row, ["schema"], [fine])[1]) == 1
 
 
 def test_what_the_validator_says() -> None:
@@ -395,18 +389,6 @@ def test_strict_tools_are_those_whose_parameters_are_all_required() -> None:
     assert first == native[0]  # `unit` may be left out
     assert second["function"]["strict"] is True
     assert second["function"]["parameters"]["additionalProperties"] is False
-
-
-def test_strict_is_refused_in_prompt_mode(release: Path) -> None:
-    refuses(
-        "--defend strict: it works in fc mode, not in prompt",
-        api.evaluate,
-        release,
-        model="m",
-        base_url="http://127.0.0.1:9/v1",
-        mode="prompt",
-        defend="strict",
-    )
 
 
 # --- chains -------------------------------------------------------------------------------------------
@@ -554,12 +536,7 @@ def test_the_oracle_is_right_on_every_clean_row_behind_free_defences(
         done = api.evaluate(
             release, agent="oracle", mode=mode, types="clean", defend=words, out=tmp_path / f"{mode}-{words}"
         )
-        scored = inputs_right(done.folder.scores_path)
-        assert all(scored.values()) and len(scored) == len(small.clean_rows())
-
-
-def inputs_right(path: Path) -> dict[str, bool]:
-    return {row["id"]: row["correct"] for row in pq.read_table(path, columns=["id", "correct"]).to_pylist()}
+        assert done.scores["correct"].to_pylist() == [True] * len(small.clean_rows())
 
 
 def test_which_defence_pays(rbtc: Rbtc, release: Path) -> None:
@@ -567,16 +544,14 @@ def test_which_defence_pays(rbtc: Rbtc, release: Path) -> None:
     assert rbtc(*common, "plain").code == 0
     assert rbtc(*common, "retry", "--defend", "retry").code == 0
     assert rbtc(*common, "hint", "--defend", "hint").code == 0
-    found = json.loads(rbtc("compare", "plain", "retry", "hint", "--json").out)["defences"]
-    retry, hint = found["lines"]
+    retry, hint = json.loads(rbtc("compare", "plain", "retry", "hint", "--json").out)["defences"]["lines"]
     assert retry["defences"] == ["retry"] and hint["recovered"]["transition"]["closed"]["value"] == 0
     closed = retry["recovered"]["transition"]["closed"]["value"]
     assert closed == pytest.approx(5 / 6) and retry["harm"]["value"] == 0
     assert retry["on_frontier"] and not hint["on_frontier"]
     assert retry["cost"]["requests_per_row"] < hint["cost"]["requests_per_row"]
-    shown_ = rbtc("compare", "plain", "retry", "hint").out
-    assert "retry *" in shown_ and "83.3 %" in shown_ and "pairs" not in shown_
-    one = rbtc("compare", "plain", "retry").out
+    all_three, one = rbtc("compare", "plain", "retry", "hint").out, rbtc("compare", "plain", "retry").out
+    assert "retry *" in all_three and "83.3 %" in all_three and "pairs" not in all_three
     assert "83.3 %" in one and "pairs" in one  # the comparison, then what the defence is worth
     for words, line in (
         (("retry", "hint", "hint"), "retry is itself defended (retry): name the plain run"),
@@ -639,13 +614,6 @@ def test_what_a_defence_notices_is_known_of_rules(
     shown_ = rbtc("compare", "oracle", "oracle+").out
     assert "not kept, whether it did (a door, older files): dedupe, offers, hint" in shown_
     assert "rows flagged" not in shown_
-
-
-def test_an_agent_of_ones_own_has_its_own_defences(rbtc: Rbtc, release: Path) -> None:
-    assert (
-        "--command already names what to evaluate: leave --defend out"
-        in rbtc("eval", release, "--command", "cat", "--defend", "retry").refusal
-    )
 
 
 # --- what is known by construction, over upstream's data ----------------------------------------------

@@ -45,7 +45,7 @@ def in_text(message: Message) -> None:
         message["content"] = "\n".join(f"<tool_call>\n{text}\n</tool_call>" for text in texts)
 
 
-def same_id(message: Message) -> None:
+def without_id(message: Message) -> None:
     for call in message.get("tool_calls") or ():
         call["id"] = ""
 
@@ -59,11 +59,6 @@ def legacy(message: Message) -> None:
 def in_reasoning(message: Message) -> None:
     in_text(message)
     message["reasoning_content"], message["content"] = message["content"], ""
-
-
-def merged(message: Message) -> None:
-    for call in message.get("tool_calls") or ():
-        call["function"]["arguments"] += call["function"]["arguments"]
 
 
 def cut(message: Message) -> str | None:
@@ -83,7 +78,7 @@ RECOVERABLE: dict[str, tuple[Damage, str]] = {
     "arguments as an object": (changed("arguments", json.loads), "arguments_not_text"),
     "leaked tokens": (changed("name", lambda name: f"{name}<|channel|>commentary"), "leaked_tokens"),
     "mangled name": (changed("name", lambda name: f"functions.{name}"), "markup_in_name"),
-    "bad id": (same_id, "bad_id"),
+    "bad id": (without_id, "bad_id"),
     "one object in an array": (changed("arguments", lambda text: f"[{text}]"), "not_an_object"),
     "trailing comma": (changed("arguments", lambda text: f"{text[:-1]},}}"), "no_json"),
     "the API before tools": (legacy, "legacy_function_call"),
@@ -92,7 +87,7 @@ LOSSY: dict[str, tuple[Damage, str]] = {
     "empty arguments": (changed("arguments", lambda text: ""), "empty_arguments"),
     "cut reply": (cut, "cut"),
     "call in the reasoning": (in_reasoning, "in_reasoning"),
-    "merged calls": (merged, "merged_calls"),
+    "merged calls": (changed("arguments", lambda text: text * 2), "merged_calls"),
     "positional array": (
         changed("arguments", lambda text: json.dumps([*json.loads(text).values()])),
         "not_an_object",
@@ -239,8 +234,7 @@ def test_other_calls_in_the_text_are_told_and_not_read(release: Path, tmp_path: 
             message["content"] = '<tool_call>{"name": "dance", "arguments": {}}</tool_call>'
         return "stop"
 
-    rows = judged(release, tmp_path / "run", beside)
-    called = [verdict for row, verdict in rows if row.tool_calls]
+    called = [verdict for row, verdict in judged(release, tmp_path / "run", beside) if row.tool_calls]
     assert called and all("call_beside_native" in verdict.flags and verdict.delivered for verdict in called)
     run = runs.read_run(tmp_path / "run")
     warned = evidence.answer(run, runs.align([run])[0]).warnings

@@ -212,6 +212,14 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
             (("eval", release, "--agent", "orcle"), "did you mean oracle"),
             (("eval", release, "--agent", "oracle", "--model", "m"), "answers in this process"),
             (("eval", release, "--agent", "oracle", "--mode", "chat"), "mode 'chat': prompt or fc"),
+            (
+                ("eval", release, "--agent", "oracle", "--mode", "prompt", "--defend", "strict"),
+                "--defend strict: it works in fc mode, not in prompt",
+            ),
+            (
+                ("eval", release, "--command", "cat", "--defend", "retry"),
+                "--command already names what to evaluate: leave --defend out",
+            ),
             (("eval", release, "--agent", "oracle", "--types", "CDD"), "did you mean CD"),
             (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids: @none.txt"),
             (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes", "--fresh"), "is not a run"),

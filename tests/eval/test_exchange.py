@@ -36,16 +36,12 @@ def mixed() -> list[schema.Prediction]:
     return [made(row, **kinds[number % len(kinds)]) for number, row in enumerate(DATASET.rows)]
 
 
-def test_our_own_lines_come_back_as_they_were(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.jsonl"
-    predictions.write_lines(path, mixed())
-    found, left_out = exchange.read_predictions(path, DATASET, model="other", mode="fc")
-    assert (found, left_out) == (mixed(), {})
-
-
-def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
-    predictions.write(tmp_path / "predictions.parquet", mixed())
-    assert predictions.read_predictions(tmp_path / "predictions.parquet") == mixed()
+def test_our_own_lines_and_parquet_come_back_as_they_were(tmp_path: Path) -> None:
+    lines, table = tmp_path / "predictions.jsonl", tmp_path / "predictions.parquet"
+    predictions.write_lines(lines, mixed())
+    predictions.write(table, mixed())
+    assert exchange.read_predictions(lines, DATASET, model="other", mode="fc") == (mixed(), {})
+    assert predictions.read_predictions(table) == mixed()
 
 
 def test_the_papers_layout_keeps_every_verdict(tmp_path: Path) -> None:
@@ -95,10 +91,10 @@ def test_calls_beside_a_text_count_only_in_fc_mode(tmp_path: Path) -> None:
     row = DATASET.rows[0]
     native = [{"name": "ping", "parameters": {"a": 1}}]
     path = write_lines(tmp_path / "p.jsonl", line(row, raw_output="Let me see.", tool_calls=native))
-    prompt, _ = exchange.read_predictions(path, DATASET, model="m", mode="prompt")
-    fc, _ = exchange.read_predictions(path, DATASET, model="m", mode="fc")
-    assert prompt[0].tool_calls is None
-    assert fc[0].tool_calls == [{"id": "call_0", "name": "ping", "arguments": '{"a":1}'}]
+    [prompt], _ = exchange.read_predictions(path, DATASET, model="m", mode="prompt")
+    [fc], _ = exchange.read_predictions(path, DATASET, model="m", mode="fc")
+    assert prompt.tool_calls is None
+    assert fc.tool_calls == [{"id": "call_0", "name": "ping", "arguments": '{"a":1}'}]
 
 
 def test_what_does_not_belong_is_left_out_and_counted(tmp_path: Path) -> None:

@@ -41,12 +41,9 @@ REFUSED = Fault(400, error_body("only rows are answered here"))
 
 def first_command(url: str) -> list[str]:
     """The README's first command that asks a model, against this server."""
-    (words, *_) = re.findall(r"^rbtc (eval robustbench-tc --model .+?)(?: +#.*)?$", readme(), re.MULTILINE)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (words, *_) = re.findall(r"^rbtc (eval robustbench-tc --model .+?)(?: +#.*)?$", readme, re.MULTILINE)
     return [re.sub(r"^https?://localhost.*", url, word) for word in words.split()]
-
-
-def readme() -> str:
-    return (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.fixture
@@ -152,22 +149,12 @@ def test_rows_whose_gold_is_no_call_do_not_stop_a_run(rbtc: Rbtc, golds: str) ->
         for one in (clean, msgspec.structs.replace(row, golden_answers=both))
     ]
     small.write(Path("made"), many)
-    command = (
-        "eval",
-        "made",
-        "--no-probe",
-        "--model",
-        "tiny",
-        "--concurrency",
-        "1",
-        "--temperature",
-        "0.5",
-        "--base-url",
-    )
+    settings = ("--concurrency", "1", "--temperature", "0.5")
     with LoopbackServer(lambda body: "Which table is meant?") as server:
-        assert rbtc(*command, server.url, "--types", "missing_value", "--out", "declines").code == 0
+        command = ("eval", "made", "--no-probe", "--model", "tiny", "--base-url", server.url, *settings)
+        assert rbtc(*command, "--types", "missing_value", "--out", "declines").code == 0
         assert server.count == 2 * SILENT
-        assert rbtc(*command, server.url, "--types", "clean", "--out", "calls").code == 1
+        assert rbtc(*command, "--types", "clean", "--out", "calls").code == 1
     assert len(native("calls")) in (SILENT, SILENT + 1)
 
 

@@ -19,6 +19,7 @@ from ..known import SOURCES
 from ..loopback import SERVER_ERROR, LoopbackServer, reply
 from ..refusals import refuses
 from . import small
+from .test_run import is_second
 
 ROWS = small.rows()
 TIMING = ["latency_s", "retries"]
@@ -47,8 +48,8 @@ def evaluate(release: Path, server: LoopbackServer) -> Evaluate:
     """`api.evaluate` of the small release into a folder."""
 
     def run(out: Path, dataset: Path = release, **options: Any) -> record.RunFolder:
-        asked: dict[str, Any] = {"model": "tiny", "base_url": server.url, "seed": 5, "max_retries": 0}
-        asked["probe"] = False
+        asked: dict[str, Any] = {"model": "tiny", "base_url": server.url, "seed": 5, "probe": False}
+        asked["max_retries"] = 0
         return api.evaluate(dataset, out=out, **(asked | options)).folder
 
     return run
@@ -192,10 +193,9 @@ def test_damaged_predictions_of_a_grown_run_are_made_again_whole(tmp_path: Path,
 
 @pytest.mark.parametrize("other", [1, 3])
 def test_a_record_of_another_format_is_one_line(tmp_path: Path, evaluate: Evaluate, other: int) -> None:
-    folder = evaluate(tmp_path / "run", types="clean")
-    path = folder.path / "run.json"
+    path = evaluate(tmp_path / "run", types="clean").path / "run.json"
     path.write_text(path.read_text().replace('"format": 2', f'"format": {other}'))
-    refuses(f"is of format {other}, this version reads 2: begin a new run", record.open_run, folder.path)
+    refuses(f"is of format {other}, this version reads 2: begin a new run", record.open_run, path.parent)
 
 
 # --- which rows -------------------------------------------------------------------------------------------
@@ -276,8 +276,10 @@ def test_answers_of_an_equal_run_are_taken(
     second = evaluate(tmp_path / "second", reuse=[first.path])
     rows = table(second, "predictions.parquet")
     left = len(rows) - len(table(first, "predictions.parquet"))
-    said = f"{left} of {len(rows)} rows are left to ask"
-    assert second.notes == [f"reused {len(taken)} answers of {first.path}", said]
+    assert second.notes == [
+        f"reused {len(taken)} answers of {first.path}",
+        f"{left} of {len(rows)} rows are left to ask",
+    ]
     assert second.record.reused == {str(first.path): len(taken)}
     assert first.journal_path.read_bytes() == journal
     lines = map(schema.loads, second.journal_path.read_bytes().splitlines())
@@ -309,8 +311,10 @@ def test_answers_to_equal_rows_of_another_dataset_are_taken(
     refuses(r"dataset: .* Take another --out \(with --reuse ", evaluate, first.path, folder)
     second = evaluate(tmp_path / "second", folder, reuse=first.path)
     assert server.count - count == asked
-    said = f"{asked} of {len(changed)} rows are left to ask"
-    assert second.notes == [f"reused {len(changed) - asked} answers of {first.path}", said]
+    assert second.notes == [
+        f"reused {len(changed) - asked} answers of {first.path}",
+        f"{asked} of {len(changed)} rows are left to ask",
+    ]
 
 
 def test_a_second_answer_is_taken_behind_its_own_first_only(
@@ -318,14 +322,7 @@ def test_a_second_answer_is_taken_behind_its_own_first_only(
 ) -> None:
     """It answers a conversation that holds the first reply."""
     first = evaluate(tmp_path / "first", types="transient_timeout")
-    second_pass = {"tool", "user"}
-
-    def says_other(body: dict[str, Any]) -> Any:
-        last = body["messages"][-1]
-        is_second = len(body["messages"]) > 2 and last["role"] in second_pass
-        return SERVER_ERROR if is_second else reply("[pong()]")
-
-    server.handler = says_other
+    server.handler = lambda body: SERVER_ERROR if is_second(body) else reply("[pong()]")
     folder = evaluate(tmp_path / "second", types="transient_timeout", score=False)
     assert folder.record.totals["status"] == {"request_error": 5}
     server.handler = called

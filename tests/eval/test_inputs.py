@@ -6,6 +6,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -88,12 +89,9 @@ def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -
         (str(broken), None, "is not a readable Parquet file"),
         (str(unanchored), None, "has no clean row to compare with"),
         (str(release), "v1", "--revision v1: .* is an unreleased build"),
+        ("nobody/nothing", None, "nobody/nothing"),
     ]:
         refuses(said, inputs.load_samples, name, revision=revision)
-
-
-def test_a_hub_id_that_cannot_be_had_is_one_line() -> None:
-    refuses("nobody/nothing", inputs.load_samples, "nobody/nothing")
 
 
 def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_path: Path) -> None:
@@ -245,20 +243,21 @@ def test_a_folder_of_the_papers_layout_is_read_by_type_and_its_losses_counted(tm
     [
         ({"id": None}, "line 1: no id"),
         ({"benchmark": "other"}, "unknown benchmark 'other'"),
-        ({"perturbation": {"type": "CD_XL"}, "id": "apibank__level1_1"}, None),
         ({"golden_answers": []}, "no golden answer"),
         ({"tools": [{"description": "nameless"}]}, "not a row of the paper's layout"),
         ({"conversation": "not JSON"}, "not a row of the paper's layout"),
     ],
 )
 def test_a_broken_row_of_the_papers_layout_is_one_line(
-    tmp_path: Path, record: dict[str, Any], said: str | None
+    tmp_path: Path, record: dict[str, Any], said: str
 ) -> None:
-    path = write_lines(tmp_path / "clean.jsonl", example(**record))
-    if said is None:  # a type that nobody knows is taken from the file's name
-        assert inputs.load_samples(str(tmp_path)).rows[0].type_code == "clean"
-        return
-    refuses(said, inputs.load_samples, str(path.parent))
+    write_lines(tmp_path / "clean.jsonl", example(**record))
+    refuses(said, inputs.load_samples, str(tmp_path))
+
+
+def test_a_type_that_nobody_knows_is_taken_from_the_files_name(tmp_path: Path) -> None:
+    write_lines(tmp_path / "clean.jsonl", example(perturbation={"type": "CD_XL"}, id="apibank__level1_1"))
+    assert inputs.load_samples(str(tmp_path)).rows[0].type_code == "clean"
 
 
 # --- Rows where they lie: the same as in memory, a few row groups at a time
@@ -291,21 +290,15 @@ def test_they_are_the_rows_of_the_dataset(sharded: Path, num_proc: int) -> None:
         taken = files.take(asked)
         assert set(taken["id"].to_pylist()) <= set(dataset.take(asked)["id"].to_pylist())
         found = {row["id"]: schema.record(row, schema.Sample) for row in taken.to_pylist()}
-        wanted = {row.id: row for row in dataset.rows if row.id in found}
-        assert found == wanted and set(asked) <= set(found)
-        clean = {f"{row.clean_id}::clean" for row in found.values()}
-        assert clean <= set(found) and len(taken) == len(found)
+        assert found == {row.id: row for row in dataset.rows if row.id in found}
+        assert {*asked, *(f"{row.clean_id}::clean" for row in found.values())} <= set(found)
+        assert len(taken) == len(found)
 
 
 def test_few_row_groups_are_in_memory(sharded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = row_files.RowFiles(sharded)
-    read: list[int] = []
-
-    def noted(number: int) -> pa.Table:
-        read.append(number)
-        return files._read(number)
-
-    monkeypatch.setattr(files, "_group", lru_cache(row_files.GROUPS)(noted))
+    reading = Mock(wraps=files._read)
+    monkeypatch.setattr(files, "_group", lru_cache(row_files.GROUPS)(reading))
 
     def shards(code: str) -> list[Path]:
         return parquet.shards(sharded / code)
@@ -315,7 +308,9 @@ def test_few_row_groups_are_in_memory(sharded: Path, monkeypatch: pytest.MonkeyP
         files.take(ids[start : start + 5])
     groups = {code: sum(pq.read_metadata(f).num_row_groups for f in shards(code)) for code in ("CD", "clean")}
     assert groups["clean"] > row_files.GROUPS
-    assert len(read) <= 2 * groups["CD"] + 2 * groups["clean"], "in order, each is read once for each type"
+    assert reading.call_count <= 2 * groups["CD"] + 2 * groups["clean"], (
+        "in order, each is read once for each type"
+    )
 
 
 def test_scores_are_those_from_memory(sharded: Path, tmp_path: Path) -> None:

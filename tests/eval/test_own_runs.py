@@ -38,7 +38,6 @@ def verdicts(run: Path) -> dict[str, tuple[bool, Any]]:
 def careful(body: dict[str, Any]) -> Any:
     """One call at a time, the second with what the first was answered."""
     asked = [one for one in body["messages"] if one["role"] == "user"]
-    natively = "tools" in body
     text = " ".join(str(one["content"]) for one in asked)
     results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
     results += [
@@ -49,25 +48,22 @@ def careful(body: dict[str, Any]) -> Any:
     results = [one for one in results if "timed out" not in one]
     if "order 8" not in text:
         return "Which one do you mean?"
-    arguments: dict[str, Any]
-    if not results:
-        name, arguments = "get_order", {"order_id": 8}
-    else:
-        name, arguments = "add_note", {"customer": json.loads(results[-1])["customer"], "note": "done"}
-    if natively:
-        return reply("", [(name, json.dumps(arguments))])
-    return f"<tool_call>\n{json.dumps({'name': name, 'parameters': arguments})}\n</tool_call>"
+    call: tuple[str, dict[str, Any]] = ("get_order", {"order_id": 8})
+    if results:
+        call = ("add_note", {"customer": json.loads(results[-1])["customer"], "note": "done"})
+    if "tools" in body:
+        return reply("", [(call[0], json.dumps(call[1]))])
+    return f"<tool_call>\n{json.dumps(dict(zip(('name', 'parameters'), call, strict=True)))}\n</tool_call>"
 
 
 @pytest.mark.parametrize("mode", ["fc", "prompt"])
 def test_calls_in_order_are_waited_for(bench: Path, tmp_path: Path, mode: str) -> None:
     with LoopbackServer(careful) as server:
-        given: dict[str, Any] = {"model": "tiny", "base_url": server.url, "out": tmp_path / "run"}
-        given["temperature"] = 0.5  # equal requests are not shared
-        given["probe"] = False
-        api.evaluate(bench, ids=("own__chain", "own__vague"), mode=mode, **given)
+        given: dict[str, Any] = {"ids": ("own__chain", "own__vague"), "mode": mode, "out": tmp_path / "run"}
+        given |= {"model": "tiny", "base_url": server.url, "probe": False}
+        api.evaluate(bench, temperature=0.5, **given)  # equal requests are not shared
         asked = server.count
-        api.evaluate(bench, ids=("own__chain", "own__vague"), mode=mode, **given)
+        api.evaluate(bench, temperature=0.5, **given)
         assert server.count == asked  # every pass is in the journal
     assert verdicts(tmp_path / "run") == {
         "own__vague::clean": (True, None),
@@ -78,20 +74,17 @@ def test_calls_in_order_are_waited_for(bench: Path, tmp_path: Path, mode: str) -
 
 
 def test_who_stops_after_the_first_call_or_makes_another_is_wrong(bench: Path, tmp_path: Path) -> None:
-    def stops(body: dict[str, Any]) -> Any:
-        made = [one for one in body["messages"] if one["role"] == "tool"]
-        return "Done." if made else reply("", [("get_order", '{"order_id": 8}')])
-
-    def repeats(body: dict[str, Any]) -> Any:
-        return reply("", [("get_order", '{"order_id": 8}')])
-
-    for agent, reason in ((stops, "call_count"), (repeats, "wrong_name")):
+    again = reply("", [("get_order", '{"order_id": 8}')])
+    agents: dict[str, Callable[[Any], Any]] = {
+        "call_count": lambda body: "Done." if body["messages"][-1]["role"] == "tool" else again,
+        "wrong_name": lambda body: again,
+    }
+    for reason, agent in agents.items():
+        asked: dict[str, Any] = {"ids": "own__chain::clean", "out": tmp_path / reason, "probe": False}
         with LoopbackServer(agent) as server:
-            run = tmp_path / reason
-            asked: dict[str, Any] = {"ids": "own__chain::clean", "model": "tiny", "base_url": server.url}
-            api.evaluate(bench, **asked, out=run, probe=False)
+            api.evaluate(bench, model="tiny", base_url=server.url, **asked)
             assert server.count == 2
-        assert verdicts(run) == {"own__chain::clean": (False, reason)}
+        assert verdicts(tmp_path / reason) == {"own__chain::clean": (False, reason)}
 
 
 def test_own_cases_are_asked_natively_unless_it_is_said_otherwise(bench: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Asking in ToolRL's words: the bytes of its training prompts, from words that lie with the user."""
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +8,6 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.builders.sources import rlla as source
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, read_reply, record, wire
 from robustbench_tc.eval.journal import answer
 from robustbench_tc.eval.prompts import rlla
@@ -82,10 +80,8 @@ def test_every_row_lists_its_registry_in_order_with_its_duplicates() -> None:
         ]
         assert [list(one.properties) for one in found.tools] == [list(one.properties) for one in row.tools]
         said = row.messages[-1].content
-        transcript = row.source == "apibank"
-        assert user["content"] == (
-            said if transcript else f"**Dialogue Records History**\n<user> {said} </user>"
-        )
+        written = f"**Dialogue Records History**\n<user> {said} </user>"
+        assert user["content"] == {"apibank": said}.get(row.source, written)
 
 
 def test_a_system_text_in_full() -> None:
@@ -103,9 +99,7 @@ def test_a_system_text_in_full() -> None:
 def test_a_dialogue_of_several_messages_is_a_record_as_in_training() -> None:
     """Word for word the transcript of a made-up training row, the thought before the reply excepted."""
     _, wanted, _ = made.dialogue_row()
-    call = json.dumps(
-        {"name": "findFerryTimes", "parameters": {"harbour": "Naantali"}}, separators=(",", ":")
-    )
+    call = '{"name":"findFerryTimes","parameters":{"harbour":"Naantali"}}'
     text = rlla.dialogue(
         [
             Message("user", "Which boats leave from Naantali this fine evening?"),
@@ -115,12 +109,9 @@ def test_a_dialogue_of_several_messages_is_a_record_as_in_training() -> None:
             Message("user", "And which ones leave from Turku after eight in the morning?"),
         ]
     )
-    spaced = wanted.replace("<think> x </think>", REPLY_THOUGHT)
-
-    def tight(said: str) -> str:
-        return said.replace(": ", ":").replace(", ", ",")
-
-    assert tight(text) == tight(spaced)
+    wanted = wanted.replace("<think> x </think>", REPLY_THOUGHT)
+    left, right = (one.replace(": ", ":").replace(", ", ",") for one in (text, wanted))
+    assert left == right
 
 
 @pytest.mark.parametrize(
@@ -181,20 +172,8 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
         assert again.code == 0 and len(server.bodies) == 2
         other = training(Path("other"), made.system(made.FERRY).replace("Mind", "Heed"))
         refused = rbtc(*asked, "--rlla", other)
-        ours = (
-            "eval",
-            release,
-            "--no-probe",
-            "--model",
-            "m",
-            "--mode",
-            "prompt",
-            "--ids",
-            row,
-            "--out",
-            "run",
-        )
-        plain = rbtc(*ours, "--base-url", server.url)
+        ours = ("eval", release, "--no-probe", "--model", "m", "--mode", "prompt", "--ids", row)
+        plain = rbtc(*ours, "--out", "run", "--base-url", server.url)
     sample = next(one for one in inputs.load_samples(str(release)).rows if one.id == row)
     assert first["messages"] == WORDS.messages(sample)
     assert "tools" not in first and "tools" not in second
@@ -284,15 +263,13 @@ def test_rows_that_disagree_or_are_of_another_form(tmp_path: Path) -> None:
         rlla.read_prompts,
         str(training(tmp_path / "b", good, "You are helpful.")),
     )
-    with pytest.raises(UserError, match="its prompt does not begin with a system text"):
-        (tmp_path / "c").mkdir()
-        rows = [{"prompt": [{"role": "user", "content": "Hello"}]}]
-        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c" / "train.parquet")
-        rlla.read_prompts(str(tmp_path / "c"))
-    with pytest.raises(UserError, match="not a readable Parquet file"):
-        (tmp_path / "d").mkdir()
-        (tmp_path / "d" / "x.parquet").write_bytes(b"PAR1")
-        rlla.read_prompts(str(tmp_path / "d"))
+    (tmp_path / "c").mkdir()
+    rows = [{"prompt": [{"role": "user", "content": "Hello"}]}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c" / "train.parquet")
+    refuses("its prompt does not begin with a system text", rlla.read_prompts, str(tmp_path / "c"))
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "x.parquet").write_bytes(b"PAR1")
+    refuses("not a readable Parquet file", rlla.read_prompts, str(tmp_path / "d"))
     deep = good.replace('"default": ""', '"default": ' + "[" * 100_000)
     refuses("does not list tools in ToolRL's form", rlla.read_prompts, str(training(tmp_path / "e", deep)))
 

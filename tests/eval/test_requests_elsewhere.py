@@ -7,12 +7,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.eval import predictions
 from robustbench_tc.eval.record import open_run
 
 from ..conftest import Rbtc
@@ -58,14 +57,9 @@ def ask_elsewhere(requests: Path, answers: Path, base_url: str) -> list[dict[str
     return lines
 
 
-def told(run: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Predictions, without the seconds that they took, and verdicts."""
-    found = [
-        msgspec.structs.replace(one, latency_s=None)
-        for one in predictions.read_predictions(run / "predictions.parquet")
-    ]
-    scores = pq.read_table(run / "scores.parquet").drop_columns(["latency_s"]).to_pylist()
-    return [msgspec.to_builtins(one) for one in found], scores
+def told(run: Path) -> pa.Table:
+    """Predictions and verdicts, without the seconds that the answers took."""
+    return pq.read_table(run / "scores.parquet").drop_columns(["latency_s"])
 
 
 @pytest.mark.parametrize(

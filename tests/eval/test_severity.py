@@ -18,7 +18,7 @@ from robustbench_tc.eval.stats.packs import mixed, severity
 from robustbench_tc.io import numbers
 
 from .synthetic_runs import Verdict, clean_ids, write_run
-from .test_agents import verdicts
+from .test_agents import judged
 
 TYPOS = ("typos_1", "typos_2", "typos_3")
 IDS = clean_ids()[:60]
@@ -220,10 +220,8 @@ def test_the_agents_interactions_are_what_they_are_made_to_be(
 ) -> None:
     clean = {row.clean_id: row for row in factorial if row.type_code == "clean"}
     right = {(row.clean_id, row.type_code): is_right(name, row, clean[row.clean_id]) for row in factorial}
-    said = verdicts(name, factorial, "prompt")
-    assert [one.correct for one in said] == list(right.values()), (
-        "the scorers see what the agent is made to do"
-    )
+    said = judged(name, factorial, "prompt", all_of_them=True)
+    assert [one.correct for _, one in said] == list(right.values()), "scorers see what the agent does"
     made = interactions_of(tmp_path, lambda one, code: right[one, code], list(right))
     assert set(made) == set(MIXED)
     for code, one in made.items():

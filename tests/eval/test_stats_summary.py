@@ -34,7 +34,7 @@ def test_the_types_are_the_papers_own() -> None:
 
 
 def test_the_shipped_counts_are_the_specifications(shared: Path) -> None:
-    for name in ("cells", "half_widths", "table2", "models"):
+    for name in ("cells", "half_widths", "table2"):  # the models: test_vllm_backend
         ours = paper.CELLS.with_name(f"{name}.csv").read_bytes()
         assert ours == (shared / "spec" / "paper" / f"{name}.csv").read_bytes()
 

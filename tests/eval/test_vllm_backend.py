@@ -178,12 +178,13 @@ def test_every_family_of_open_models_is_there() -> None:
         assert family.replace("mistral", "ministral") in there
 
 
-def test_the_line_of_a_thinking_fc_model() -> None:
+def test_the_lines_of_a_thinking_fc_model_and_of_weights_of_ones_own() -> None:
     assert serve_command("qwen3-8b") == (
         "vllm serve Qwen/Qwen3-8B --served-model-name Qwen3-8B qwen3-8b --port 8000 --dtype bfloat16 "
         "--max-model-len 16384 --enable-auto-tool-choice --tool-call-parser hermes "
         """--default-chat-template-kwargs '{"enable_thinking":false}'"""
     )
+    assert serve_command("ToolRL-DR-Full", weights="out/full").startswith("vllm serve out/full ")
 
 
 def test_models_are_found_by_name_and_by_weights_in_any_case() -> None:
@@ -201,7 +202,3 @@ def test_models_are_found_by_name_and_by_weights_in_any_case() -> None:
 )
 def test_a_model_that_cannot_be_served_is_one_line(name: str, said: str) -> None:
     refuses(said, serve_command, name)
-
-
-def test_weights_of_ones_own_can_be_named() -> None:
-    assert serve_command("ToolRL-DR-Full", weights="out/full").startswith("vllm serve out/full ")

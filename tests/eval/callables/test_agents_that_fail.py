@@ -110,29 +110,26 @@ def test_an_agent_that_hangs_is_given_up(release: Path, tmp_path: Path, agent: C
 
 
 def test_a_tool_cannot_be_called_once_the_agent_was_given_up(release: Path, tmp_path: Path) -> None:
-    late: list[str] = []
-
     asked: list[str] = []
+    late: list[str] = []
 
     def agent(task: Task) -> Any:
         asked.append(task.session)
         if len(asked) != 2:
             return "at once"
-        late.append("")
         time.sleep(0.5)
-        try:
+        with pytest.raises(RuntimeError) as error:
             task.call("f")
-        except RuntimeError as error:
-            late.append(str(error))
+        late.append(str(error.value))
 
     rows = [row.id for row in inputs.load_samples(str(release)).rows if row.type_code == "clean"]
     evaluate(release, callable=agent, ids=rows, out=tmp_path / "run", timeout_s=0.2)
     deadline = time.monotonic() + 10
-    while len(late) < 2 and time.monotonic() < deadline:
+    while not late and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert late[1] == "this request has been answered: its tools can no longer be called"
-    found = list(parquet.read_rows([tmp_path / "run" / "scores.parquet"]))
-    assert [row["status"] for row in found] == ["ok", "agent_error"] + ["ok"] * (len(rows) - 2)
+    assert late == ["this request has been answered: its tools can no longer be called"]
+    statuses = [row["status"] for row in parquet.read_rows([tmp_path / "run" / "scores.parquet"])]
+    assert statuses == ["ok", "agent_error"] + ["ok"] * (len(rows) - 2)
 
 
 def test_an_agent_that_fails_everywhere_is_not_asked_to_the_end(release: Path, tmp_path: Path) -> None:
@@ -205,64 +202,46 @@ def _runs(pid: int) -> bool:
         return False
 
 
-SPECS = [
-    ("agent", "--callable agent: name it as module:function, or file.py:function"),
-    ("no_such_module:answer", "--callable no_such_module:answer: no_such_module cannot be imported: Modu"),
-    ("broken.py:answer", "--callable broken.py:answer: broken.py cannot be imported: ZeroDivisionError: div"),
-    ("exits.py:answer", "--callable exits.py:answer: exits.py cannot be imported: SystemExit: 2"),
-    ("gone.py:answer", "--callable gone.py:answer: gone.py cannot be imported: FileNotFoundError: there is "),
-    ("fine.py:other", "--callable fine.py:other: fine.py has no other; name it as module:function"),
-    ("fine.py:number", "--callable fine.py:number: it is int, not a function"),
-    ("fine.py:nothing", "--callable fine.py:nothing: it must take one task: def answer(task): …"),
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"callable": "agent"}, "--callable agent: name it as module:function, or file.py:function"),
+    ({"callable": "no_such_module:answer"}, "--callable no_such_module:answer: no_such_module cannot be imp"),
+    ({"callable": "broken.py:answer"}, "--callable broken.py:answer: broken.py cannot be imported: ZeroDivi"),
+    ({"callable": "exits.py:answer"}, "--callable exits.py:answer: exits.py cannot be imported: SystemExit"),
+    ({"callable": "gone.py:answer"}, "--callable gone.py:answer: gone.py cannot be imported: FileNotFoundEr"),
+    ({"callable": "fine.py:other"}, "--callable fine.py:other: fine.py has no other; name it as module:fun"),
+    ({"callable": "fine.py:number"}, "--callable fine.py:number: it is int, not a function"),
+    ({"callable": "fine.py:nothing"}, "--callable fine.py:nothing: it must take one task: def answer"),
+    ({"callable": raises, "command": "cat"}, "--callable and --command: give one of them"),
+    ({"callable": raises, "agent": "oracle"}, "--callable already names what to evaluate: leave --agent out"),
+    (
+        {"callable": raises, "base_url": "http://localhost:1/v1"},
+        "--callable already names what to evaluate: leave --base-url out",
+    ),
+    ({"callable": raises, "mode": "text"}, "mode 'text': prompt or fc"),
+    (
+        {"callable": raises, "temperature": 0.5},
+        "--callable: the agent itself decides about temperature: leave it out",
+    ),
+    ({"command": ""}, "--command: it is empty: name a program and its arguments"),
+    ({"command": "'open"}, "--command 'open: No closing quotation"),
+    (
+        {"command": "no-such-program-at-all x"},
+        "--command: there is no program 'no-such-program-at-all' here or on PATH",
+    ),
 ]
+"""Options, and the line that says what is wrong with them."""
 
 
-@pytest.mark.parametrize(("spec", "line"), SPECS)
-def test_a_wrong_callable_is_refused_in_one_line(
-    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, line: str
+@pytest.mark.parametrize(("options", "line"), REFUSED, ids=[line for _, line in REFUSED])
+def test_wrong_options_are_refused_in_one_line(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], line: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text("1 / 0\n")
     (tmp_path / "exits.py").write_text("raise SystemExit(2)\n")
     (tmp_path / "fine.py").write_text("number = 7\ndef nothing(): ...\n")
-    assert refuses(".", evaluate, release, callable=spec, out=tmp_path / "run").startswith(line)
+    assert refuses(".", evaluate, release, out=tmp_path / "run", **options).startswith(line)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        ({"command": "cat"}, "--callable and --command: give one of them"),
-        ({"agent": "oracle"}, "--callable already names what to evaluate: leave --agent out"),
-        (
-            {"base_url": "http://localhost:1/v1"},
-            "--callable already names what to evaluate: leave --base-url out",
-        ),
-        ({"mode": "text"}, "mode 'text': prompt or fc"),
-        ({"temperature": 0.5}, "--callable: the agent itself decides about temperature: leave it out"),
-    ],
-)
-def test_options_that_say_nothing_to_an_agent_are_refused(
-    release: Path, tmp_path: Path, options: dict[str, Any], line: str
-) -> None:
-    refuses(line, evaluate, release, callable=lambda task: "", out=tmp_path / "run", **options)
-
-
-@pytest.mark.parametrize(
-    ("command", "line"),
-    [
-        ("", "--command: it is empty: name a program and its arguments"),
-        ("'open", "--command 'open: No closing quotation"),
-        (
-            "no-such-program-at-all x",
-            "--command: there is no program 'no-such-program-at-all' here or on PATH",
-        ),
-    ],
-)
-def test_a_wrong_command_is_refused_in_one_line(
-    release: Path, tmp_path: Path, command: str, line: str
-) -> None:
-    refuses(line, evaluate, release, command=command, out=tmp_path / "run")
 
 
 # --- What an agent gets, what its calls are answered with, and which of them are scored
@@ -331,11 +310,10 @@ def test_a_task_says_nothing_of_what_is_perturbed(release: Path, tmp_path: Path)
 
     evaluate(release, callable=agent, ids=[rows[0].clean_id], out=tmp_path / "run")
     assert len(seen) == len(rows)
-    codes = {one.type_code for one in rows}
     for task in seen:
         assert set(task) == {"session", "turn", "messages", "tools", "seed", "state"}
         rest = json.dumps([task["session"], task["turn"], task["seed"], task["state"]])
-        assert not any(code in rest for code in codes)
+        assert not any(one.type_code in rest for one in rows)
     assert len({task["seed"] for task in seen}) == 1, "a perturbed request has its clean one's seed"
     assert len({task["session"] for task in seen}) == len(seen)
 
@@ -386,12 +364,12 @@ def test_a_program_reads_the_request_and_prints_the_reply(release: Path, tmp_pat
 
 def test_changed_code_is_another_agent(release: Path, tmp_path: Path) -> None:
     agent = tmp_path / "changing.py"
+    words: dict[str, Any] = {"callable": f"{agent}:answer", "ids": [ONE], "out": tmp_path / "run"}
     agent.write_text("def answer(task):\n    return 'one'\n")
-    spec = f"{agent}:answer"
-    evaluate(release, callable=spec, ids=["apibank__level1_1::clean"], out=tmp_path / "run")
+    evaluate(release, **words)
     agent.write_text("def answer(task):\n    return 'two'\n")
-    refuses("code", evaluate, release, callable=spec, out=tmp_path / "run")
-    evaluate(release, callable=spec, out=tmp_path / "run", fresh=True, ids=["apibank__level1_1::clean"])
+    refuses("code", evaluate, release, **words)
+    evaluate(release, **words, fresh=True)
     (only,) = parquet.read_rows([tmp_path / "run" / "scores.parquet"])
     assert only["raw_output"] == "two"
 
@@ -412,7 +390,6 @@ REPLIES: list[tuple[object, tuple[str, list[tuple[str, str]]]]] = [
 
 @pytest.mark.parametrize(("given", "expected"), REPLIES)
 def test_replies_are_taken_in_the_forms_that_frameworks_have(given: object, expected: Any) -> None:
-    invocation = Invocation(row(), 1, {})
-    (found,) = invocation.completions(reply_of(given), 0.0)
+    (found,) = Invocation(row(), 1, {}).completions(reply_of(given), 0.0)
     assert (found.text, [(c["name"], c["arguments"]) for c in found.tool_calls or []]) == expected
     assert found.prompt_tokens is None or found.prompt_tokens == 3

@@ -38,9 +38,10 @@ def answers(release: Path, name: str) -> Answers:
     return said
 
 
-def verdicts(folder: Path) -> dict[str, tuple[bool, str]]:
-    rows = parquet.read_rows([folder / "scores.parquet"], ["id", "correct", "stage_detail"])
-    return {row["id"]: (row["correct"], row["stage_detail"]) for row in rows}
+def verdicts(folder: Path, *columns: str) -> dict[str, tuple[Any, ...]]:
+    """By row what the scores say in these columns, whether it is right in front."""
+    rows = parquet.read_rows([folder / "scores.parquet"], ["id", "correct", *columns])
+    return {row["id"]: (row["correct"], *(row[name] for name in columns)) for row in rows}
 
 
 def returning(said: Answers) -> Callable[[Task], Any]:
@@ -89,24 +90,25 @@ def calling(said: Answers) -> Callable[[Task], Any]:
     return answer
 
 
-RETURNED = ["oracle", "name-biased", "gives-up-on-error", "calls-everything", "rambler"]
+NAMES = ["oracle", "name-biased", "gives-up-on-error", "calls-everything", "rambler"]
 
 
-@pytest.mark.parametrize("name", RETURNED)
-def test_returned_calls_have_the_verdicts_of_calls_over_http(
-    release: Path, tmp_path: Path, name: str
+@pytest.mark.parametrize(
+    ("way", "mode", "name"),
+    [
+        *((returning, "fc", name) for name in NAMES),
+        *((writing, "prompt", name) for name in NAMES),
+        *((calling, "fc", name) for name in NAMES[:3]),
+    ],
+)
+def test_an_agent_has_the_verdicts_that_it_has_over_http(
+    release: Path, tmp_path: Path, way: Callable[[Answers], Callable[[Task], Any]], mode: str, name: str
 ) -> None:
-    evaluate(release, agent=name, mode="fc", out=tmp_path / "http")
-    evaluate(release, callable=returning(answers(release, name)), out=tmp_path / "own")
-    assert verdicts(tmp_path / "own") == verdicts(tmp_path / "http")
-
-
-@pytest.mark.parametrize("name", RETURNED)
-def test_a_text_is_read_for_calls_in_prompt_mode(release: Path, tmp_path: Path, name: str) -> None:
-    agent = writing(answers(release, name))
-    evaluate(release, agent=name, mode="prompt", out=tmp_path / "http")
-    evaluate(release, callable=agent, mode="prompt", out=tmp_path / "own")
-    assert verdicts(tmp_path / "own") == verdicts(tmp_path / "http")
+    evaluate(release, agent=name, mode=mode, out=tmp_path / "http")
+    evaluate(release, callable=way(answers(release, name)), mode=mode, out=tmp_path / "own")
+    # Who makes its calls and stops at the first error has made one, where a reply over HTTP holds all.
+    stages = () if way is calling else ("stage_detail",)
+    assert verdicts(tmp_path / "own", *stages) == verdicts(tmp_path / "http", *stages)
 
 
 def test_a_text_is_not_read_for_calls_where_calls_are_returned(release: Path, tmp_path: Path) -> None:
@@ -116,17 +118,6 @@ def test_a_text_is_not_read_for_calls_where_calls_are_returned(release: Path, tm
     assert all(row["calls"] in (None, "[]") for row in rows)
     written = {(row["correct"], row["stage_detail"]) for row in rows if "(" in row["raw_output"]}
     assert written == {(False, "no_call")}
-
-
-@pytest.mark.parametrize("name", ["oracle", "name-biased", "gives-up-on-error"])
-def test_calls_that_are_made_have_the_verdicts_of_calls_over_http(
-    release: Path, tmp_path: Path, name: str
-) -> None:
-    # Not the stages: who stops at the first error has made one call, where a reply over HTTP holds all.
-    evaluate(release, agent=name, mode="fc", out=tmp_path / "http")
-    evaluate(release, callable=calling(answers(release, name)), out=tmp_path / "own")
-    right = {row: correct for row, (correct, _) in verdicts(tmp_path / "http").items()}
-    assert {row: correct for row, (correct, _) in verdicts(tmp_path / "own").items()} == right
 
 
 # --- One agent, reached in three ways, has the same verdicts on own cases, ordered and multi-turn -----
@@ -178,17 +169,6 @@ if __name__ == "__main__":
         print(json.dumps({"calls": [{"name": name, "arguments": given} for name, given in said]}))
 '''
 
-Verdicts = dict[str, tuple[bool, str | None, str | None]]
-
-
-def own_verdicts(folder: Path) -> Verdicts:
-    rows = parquet.read_rows([folder / "scores.parquet"], ["id", "correct", "reason", "stage_detail"])
-    return {row["id"]: (row["correct"], row["reason"], row["stage_detail"]) for row in rows}
-
-
-def as_reply(said: Any) -> Reply:
-    return Reply(text=said) if isinstance(said, str) else Reply(calls=said)
-
 
 def making_calls(answer: Callable[..., Any]) -> Callable[[Task], Any]:
     """The same agent, which makes its calls itself and looks at what they were answered."""
@@ -227,17 +207,16 @@ def test_an_agent_has_the_same_verdicts_however_it_is_reached(tmp_path: Path) ->
 
     with LoopbackServer(served) as server:
         evaluate(bench, model="tiny", base_url=server.url, out=tmp_path / "http")
-    over_http = own_verdicts(tmp_path / "http")
+    over_http = verdicts(tmp_path / "http", "reason", "stage_detail")
     ways: dict[str, dict[str, Any]] = {
         "made": {"callable": making_calls(answer)},
-        "callable": {"callable": lambda task: as_reply(answer(task.messages, task.tools))},
+        "callable": {"callable": lambda task: answer(task.messages, task.tools)},
         "command": {"command": f"{sys.executable} {program}"},
     }
     for name, way in ways.items():
         evaluate(bench, out=tmp_path / name, **way)
-        assert own_verdicts(tmp_path / name) == over_http, name
-    found = {correct for correct, *_ in over_http.values()}
-    assert found == {True, False}, "the agent is no test of anything"
+        assert verdicts(tmp_path / name, "reason", "stage_detail") == over_http, name
+    assert {right for right, *_ in over_http.values()} == {True, False}, "the agent is no test of anything"
     for row in ("own__chain::clean", "own__several.1::clean", "own__several.2::clean"):
         assert over_http[row][0], row
     assert not over_http["own__chain::transient_timeout"][0]

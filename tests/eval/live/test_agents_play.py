@@ -170,38 +170,36 @@ def dataset(tmp_path: Path) -> Path:
     return purses.write(tmp_path / "data", purses.rows())
 
 
-def typed(monkeypatch: pytest.MonkeyPatch, rbtc: Any, *words: object, lines: list[str]) -> Any:
-    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-    return rbtc("show", *words, "--play", "--worlds", WORLD)
+ADDS = 'add_coins {"amount": 2}'
+PEOPLE: dict[str, tuple[str, list[str], list[str], list[str]]] = {
+    "right": (
+        "purse_1", [ADDS, "count_coins", "Done, they are in."],
+        ['{"coins": 5}'], ["the world is as it should be"],
+    ),
+    "kept from seeing the fault": (
+        "purse_1::live_silent_no_op", [ADDS, "Done, they are in."],
+        [], ["fault: silent_no_op", "the world is wrong"],
+    ),
+    "one whose slips are explained": (
+        "purse_1", ["", "help", "tools", "add_coins 2", "add_coins {oops", 'dance {"a": 1}', "quit"],
+        ["write the arguments as a JSON object", "nothing was called", "there is no tool 'dance'"],
+        ["there is no verdict"],
+    ),
+    "one whose input ends": ("purse_1", [], [], ["there is no verdict"]),
+}  # fmt: skip
+"""A person → the row, what is typed, what is shown meanwhile, and in the end."""
 
 
-def test_a_person_can_be_right(dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = ['add_coins {"amount": 2}', "count_coins", "Done, they are in."]
-    done = typed(monkeypatch, rbtc, dataset, "purse_1", lines=lines)
-    assert done.code == 0, done.err
-    assert '{"coins": 5}' in done.err and "the world is as it should be" in done.out
-
-
-def test_a_person_sees_what_an_agent_sees(dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = ['add_coins {"amount": 2}', "Done, they are in."]
-    done = typed(monkeypatch, rbtc, dataset, "purse_1::live_silent_no_op", lines=lines)
-    assert "fault" not in done.err and "silent" not in done.err  # the fault is named at the end only
-    assert "fault: silent_no_op" in done.out and "the world is wrong" in done.out
-
-
-def test_slips_are_explained_and_nothing_is_called(
-    dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("person", PEOPLE)
+def test_a_person_sees_what_an_agent_sees(
+    dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch, person: str
 ) -> None:
-    lines = ["", "help", "tools", "add_coins 2", "add_coins {oops", 'dance {"a": 1}', "quit"]
-    done = typed(monkeypatch, rbtc, dataset, "purse_1", lines=lines)
-    assert done.code == 0 and "there is no verdict" in done.out
-    assert "write the arguments as a JSON object" in done.err and "nothing was called" in done.err
-    assert "there is no tool 'dance'" in done.err
-
-
-def test_the_end_of_the_input_ends_it(dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = typed(monkeypatch, rbtc, dataset, "purse_1", lines=[])
-    assert done.code == 0 and "there is no verdict" in done.out
+    row, lines, meanwhile, in_the_end = PEOPLE[person]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    done = rbtc("show", dataset, row, "--play", "--worlds", WORLD)
+    assert done.code == 0, done.err
+    assert all(said in done.err for said in meanwhile) and all(said in done.out for said in in_the_end)
+    assert "fault" not in done.err and "silent" not in done.err  # the fault is named at the end only
 
 
 def test_ctrl_c_ends_it_in_a_line(dataset: Path, rbtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from ...conftest import Done
 from ...refusals import refuses
 from . import purses
 
-WORLD = str(purses.FILE)
+WORLDS = [str(purses.FILE)]
 
 TASK: dict[str, tuple[dict[str, Any], str]] = {
     "state is a text": ({"initial_state": "x"}, "opens no world"),
@@ -88,27 +88,14 @@ def test_rows_that_cannot_be_played_are_refused(tmp_path: Path, edit: str) -> No
     refuses(why, inputs.load_live, str(purses.write(tmp_path / "data", rows)))
 
 
-def test_commands_of_the_benchmark_name_those_for_live_runs(
-    tmp_path: Path, rbtc: Callable[..., Done]
-) -> None:
-    data = purses.write(tmp_path / "data", _pair())
-    evaluate(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
-    assert rbtc("score", tmp_path / "run", "--worlds", WORLD).code == 0
-    out = tmp_path / "out"
-    run = tmp_path / "run"
-    for words in (
-        ("audit", run / "scores.parquet", "--dataset", data),
-        ("audit", run / "episodes.parquet", "--dataset", data),
-    ):
-        assert "is a live run" in rbtc(*words).refusal
-    assert not out.exists()
-
-
-def test_every_mart_without_rows_for_a_live_run_says_which_have_them(tmp_path: Path) -> None:
-    data = purses.write(tmp_path / "data", _pair())
-    evaluate(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
-    score(tmp_path / "run", worlds=[WORLD])
-    inputs_of = Inputs(runs=[str(tmp_path / "run")])
+def test_what_takes_no_live_run_says_so(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    """Commands of the benchmark; and every mart without rows for it, which says which have them."""
+    data, run = purses.write(tmp_path / "data", _pair()), tmp_path / "run"
+    evaluate(data, agent="oracle", worlds=WORLDS, out=run)
+    assert rbtc("score", run, "--worlds", purses.FILE).code == 0
+    for file in ("scores.parquet", "episodes.parquet"):
+        assert "is a live run" in rbtc("audit", run / file, "--dataset", data).refusal
+    inputs_of = Inputs(runs=[str(run)])
     for name, mart in marts().items():
         if mart.needs == "live":
             query(name, inputs_of)
@@ -124,8 +111,6 @@ def test_a_world_that_exits_when_it_is_imported_is_one_line(tmp_path: Path) -> N
 
 # --- Every field of an episode edited in turn: no figure is made of what the journal does not say
 
-
-WORLDS = [str(purses.FILE)]
 
 OTHER: dict[str, Any] = {
     "id": "purse_2::clean",

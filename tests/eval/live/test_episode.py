@@ -38,8 +38,7 @@ def test_a_turn_ends_with_a_reply_without_calls(tmp_path: Path) -> None:
     assert episode.ended == "done"
     assert [reply.turn for reply in episode.replies] == [0, 0, 1, 1, 2]
     assert episode.replies[0].steps[0].text == '{"coins": 5}'
-    said = [m["role"] for m in agent.asked[-1].messages]
-    assert said == [
+    assert [m["role"] for m in agent.asked[-1].messages] == [
         "user",
         "assistant",
         "tool",
@@ -70,8 +69,7 @@ def test_prompt_mode_shows_all_results_of_a_reply_in_one_message(tmp_path: Path)
 
 def test_a_question_is_answered_once_in_a_turn(tmp_path: Path) -> None:
     agent = Says("Which purse do you mean?", "Should I really?", "Which one?", "Fine.", "Fine.")
-    episode = played(TWO, agent, tmp_path)
-    assert [(reply.turn, reply.answered) for reply in episode.replies] == [
+    assert [(reply.turn, reply.answered) for reply in played(TWO, agent, tmp_path).replies] == [
         (0, True),
         (0, False),
         (1, True),
@@ -262,12 +260,6 @@ def test_results_of_other_calls_are_one_line(tmp_path: Path, change: Any, ended:
     refuses(r"answer 1: the journal was changed by hand .*--fresh", played, ONE, Says("Done."), tmp_path)
 
 
-def pairs() -> list[tuple[schema.LiveRow, schema.LiveRow]]:
-    found = purses.rows()
-    clean = {row.clean_id: row for row in found if row.clean}
-    return [(clean[row.clean_id], row) for row in found if not row.clean]
-
-
 def without_results(ask: wire.Ask) -> list[Any]:
     """A request with the results of tools left out."""
     found = []
@@ -287,10 +279,15 @@ def test_nothing_but_tool_results_tells_a_faulted_row_from_its_clean_row(tmp_pat
     """Every request of every pair: equal bytes up to the fault; behind it the same replies get the same
     requests but for what tools answered."""
     met_by = Counter[str]()
-    for number, (clean, row) in enumerate(pairs()):
+    pairs = zip(itertools.cycle((ONE, TWO)), purses.rows()[2:], strict=False)
+    for number, (clean, row) in enumerate(pairs):
         speaker = speakers.ScriptedAgent("oracle", {clean.clean_id: clean})
         one = played(clean, speaker, tmp_path / f"{number}-clean", mode=mode)
         other = played(row, speaker, tmp_path / f"{number}-faulted", mode=mode)
+        assert one.ended == "done"
+        assert [step.name for reply in one.replies for step in reply.steps] == [
+            call.name for turn in clean.golden_calls for call in turn
+        ]
         met = next(
             (n for n, r in enumerate(other.replies) if any(s.met for s in r.steps)), len(other.replies)
         )
@@ -310,15 +307,6 @@ def test_nothing_but_tool_results_tells_a_faulted_row_from_its_clean_row(tmp_pat
         masked = purses.requests(clean, mode, true)
         assert [without_results(ask) for ask in masked] == [without_results(ask) for ask in right], row.id
     assert [code for code, met in met_by.items() if not met] == ["live_stale_read"]  # nothing is read later
-
-
-def test_the_oracle_reaches_golds_state_in_both_modes(tmp_path: Path) -> None:
-    for mode, row in itertools.product(("fc", "prompt"), (ONE, TWO)):
-        speaker = speakers.ScriptedAgent("oracle", {row.clean_id: row})
-        episode = played(row, speaker, tmp_path / mode / row.clean_id, mode=mode)
-        assert episode.ended == "done"
-        made = [step.name for reply in episode.replies for step in reply.steps]
-        assert made == [call.name for turn in row.golden_calls for call in turn]
 
 
 def test_every_agent_ends_every_episode(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from robustbench_tc.eval.defend.chain import budget
 from robustbench_tc.eval.defend.rows import DATA, HINT, RULE
 from robustbench_tc.eval.live import defended, episodes, ledger
 from robustbench_tc.eval.live.replay import replayed
+from robustbench_tc.eval.live.success import end_state
 from robustbench_tc.eval.speakers import ScriptedAgent
 from robustbench_tc.schema import Episode, LiveRow, LiveTool
 from robustbench_tc.worlds import find, host
@@ -61,16 +62,9 @@ def test_retry_heals_exactly_what_may_pass_and_repeats_no_effect(
     number = itertools.count()
 
     def judge(row: LiveRow, name: str, *words: str) -> tuple[bool, int]:
-        folder = tmp_path / str(next(number))
-        one = played(row, agent(name, rows), folder, *words)
-
-        async def again() -> tuple[bool, int]:
-            from robustbench_tc.eval.live.success import end_state
-
-            replay = await replayed(row, one, host.Worlds())
-            return bool(end_state(replay)), ledger.harm(replay)["repeated"]
-
-        return asyncio.run(again())
+        one = played(row, agent(name, rows), tmp_path / str(next(number)), *words)
+        replay = asyncio.run(replayed(row, one, host.Worlds()))
+        return bool(end_state(replay)), ledger.harm(replay)["repeated"]
 
     for row in [row for row in rows.values() if row.fault is not None][::3]:
         assert row.fault is not None
@@ -266,20 +260,17 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     """Cut off at every third line of its journal it ends with the same bytes; `rbtc compare` shows it."""
     task = _row(rows, "place_order").clean_id
     chosen = [row for row in rows.values() if row.clean_id == task and row.type_code != "live_same_name_A"]
-    data = str(purses.write(tmp_path / "data", chosen))
-    common = ("eval", data, "--agent", "blind-retrier")
-    assert rbtc(*common, "--out", "plain").code == 0
-    assert rbtc(*common, "--defend", "retry,schema", "--out", "defended").code == 0
+    common = ("eval", purses.write(tmp_path / "data", chosen), "--agent", "blind-retrier")
+    behind = (*common, "--defend", "retry,schema", "--out", "defended")
+    assert rbtc(*common, "--out", "plain").code == 0 and rbtc(*behind).code == 0
     whole = Path("defended/episodes.parquet").read_bytes()
     lines = Path("defended/journal.jsonl").read_bytes().splitlines(keepends=True)
     for cut in range(1, len(lines), len(lines) // 3):
         Path("defended/journal.jsonl").write_bytes(b"".join(lines[:cut]) + lines[cut][:9])
         Path("defended/scores.parquet").unlink()
-        again = rbtc(*common, "--defend", "retry,schema", "--out", "defended")
-        assert again.code == 0, again.err
+        assert rbtc(*behind).code == 0
         assert Path("defended/episodes.parquet").read_bytes() == whole
-    other = rbtc(*common, "--out", "defended")
-    assert other.code == 1 and "defend" in other.err.splitlines()[-1]
+    assert "defend" in rbtc(*common, "--out", "defended").refusal
     (found,) = json.loads(rbtc("compare", "plain", "defended", "--json").out)["defences"]["lines"]
     assert found["defences"] == ["retry", "schema"] and found["harm"]["value"] == 0
     flagged = {
@@ -298,8 +289,8 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     shown = rbtc("compare", "plain", "defended")
     assert "effects repeated: " in shown.out and "timeout_after_effect" in shown.out
     assert "effects repeated" not in rbtc("compare", "defended", "plain").out  # two runs as any others
-    three = rbtc("compare", "defended", "plain", "defended").refusal
-    assert "is itself defended (retry, schema): name the plain run" in three
+    line = "is itself defended (retry, schema): name the plain run"
+    assert line in rbtc("compare", "defended", "plain", "defended").refusal
     assert rbtc("summary", "defended").code == 0
     assert rbtc("report", "defended", "--out", "page").code == 0
     assert Path("page/report.html").is_file()

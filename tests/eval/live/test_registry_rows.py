@@ -59,8 +59,7 @@ def test_the_oracle_is_right_in_every_row_and_who_takes_the_first_tool_where_the
         first = next(call for calls in row.golden_calls for call in calls)
         named = [tool for tool in row.tools if tool.name == first.name]
         own_first, own = not named[0].distractor, next(tool for tool in named if not tool.distractor)
-        kept = biased[row.id].success if own.writes else biased[row.id].information
-        assert kept == own_first, row.id
+        assert getattr(biased[row.id], "success" if own.writes else "information") == own_first, row.id
         assert biased[row.id].repeated == biased[row.id].blind_repeats == 0
     taken = {one.type_code for one in biased.values() if not (one.success and one.information is not False)}
     assert taken == {"live_same_name_A", "live_same_name_B"}  # a flood has other names

@@ -36,11 +36,9 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_path: Path) -> None:
     done = evaluate(dataset, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
     assert (done.answered, done.asked.total) == (16, 16)
-    episodes = read_episodes(done.folder.path)
-    assert [one.id for one in episodes] == [row.id for row in purses.rows()]
+    assert [one.id for one in read_episodes(done.folder.path)] == [row.id for row in purses.rows()]
     score(tmp_path / "run", worlds=[WORLD])
-    scores = read_scores(tmp_path / "run")
-    assert all(one.success for one in scores if one.type_code == "clean")
+    assert all(one.success for one in read_scores(tmp_path / "run") if one.type_code == "clean")
     found = show.show_episode(tmp_path / "run", "purse_1::live_silent_no_op", worlds=[WORLD])
     (call,) = found.replies[0].steps
     assert (call.executed, call.met, call.changes, found.scores.success) == (0, True, (), False)
@@ -260,9 +258,3 @@ def test_states_are_compared_place_by_place() -> None:
     found = [(one.path, one.before, one.after) for one in show.differences(before, after)]
     assert found == [("/b/1/c~1d", True, 1), ("/b/2", None, 3), ("/f", None, "x")]
     assert list(show.differences(before, before)) == []
-
-
-def test_a_dataset_that_is_none_is_one_line(tmp_path: Path, rbtc: Any) -> None:
-    for name in (tmp_path, tmp_path / "nothing"):
-        done: Done = rbtc("eval", name, "--agent", "oracle", "--out", tmp_path / "run")
-        assert done.code == 1 and done.err.count("\n") == 1, done.err

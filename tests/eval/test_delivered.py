@@ -61,11 +61,6 @@ def in_reasoning(message: Message) -> None:
     message["reasoning_content"], message["content"] = message["content"], ""
 
 
-def merged(message: Message) -> None:
-    for call in message.get("tool_calls") or ():
-        call["function"]["arguments"] += call["function"]["arguments"]
-
-
 def cut(message: Message) -> str | None:
     changed("arguments", lambda text: text[: len(text) * 2 // 3])(message)
     return "length"
@@ -92,7 +87,7 @@ LOSSY: dict[str, tuple[Damage, str]] = {
     "empty arguments": (changed("arguments", lambda text: ""), "empty_arguments"),
     "cut reply": (cut, "cut"),
     "call in the reasoning": (in_reasoning, "in_reasoning"),
-    "merged calls": (merged, "merged_calls"),
+    "merged calls": (changed("arguments", lambda text: 2 * text), "merged_calls"),
     "positional array": (
         changed("arguments", lambda text: json.dumps([*json.loads(text).values()])),
         "not_an_object",

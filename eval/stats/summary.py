@@ -161,11 +161,12 @@ def summarise(
     }
     flips = corrected(pairs, pack_of)
     types = {code: replace(row, flips=flips.get(code)) for code, row in made.types.items()}
-    losses: dict[str, Interval | None] = {
-        name: made.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS
-    }
-    of_types = {code: made.types[code].delta_matched for code in leading(made.types)}
-    return replace(made, types=types, power=power(losses, of_types, outcomes))
+    detectable = power(
+        {name: made.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS},
+        {code: made.types[code].delta_matched for code in leading(made.types)},
+        outcomes,
+    )
+    return replace(made, types=types, power=detectable)
 
 
 def from_counts(counts: Mapping[str, tuple[int, ...]], *, partial: bool = False) -> Summary:

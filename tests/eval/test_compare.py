@@ -18,7 +18,7 @@ from robustbench_tc.eval.stats.outcomes import Outcomes
 from ..conftest import Rbtc
 from ..refusals import refuses
 from . import small
-from .synthetic_runs import clean_ids, coin, mcnemar_p, pairs, write_run
+from .synthetic_runs import Verdict, clean_ids, coin, mcnemar_p, pairs, write_run
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +82,11 @@ def test_a_run_against_itself_differs_nowhere(weak: runs.Run) -> None:
 
 def test_rows_of_one_sample_are_not_taken_as_independent(folder: Path) -> None:
     """Two models that differ by whole samples: the clusters' interval is wider than the rows'."""
-    a, b = runs.align(
-        [
-            runs.read_run(
-                write_run(folder / f"whole{n}", lambda c, t, n=n: int(c.rsplit("_", 1)[1]) % n == 0)
-            )
-            for n in (2, 3)
-        ]
-    )
+
+    def every(n: int) -> Verdict:
+        return lambda c, t: int(c.rsplit("_", 1)[1]) % n == 0
+
+    a, b = runs.align([runs.read_run(write_run(folder / f"whole{n}", every(n))) for n in (2, 3)])
     codes = taxonomy.codes()
     clustered, by_row = paired.compare(a, b, codes), paired.compare(a, b, codes, "paper")
     assert clustered and by_row

@@ -120,12 +120,18 @@ def embed_live(
     worlds: Sequence[str] = (),
     world_python: str | None = None,
 ) -> Embedded:
-    """The episodes of live runs. Raises UserError for a dataset or a world that is not at hand."""
+    """The episodes of live runs, replayed without the model.
+
+    Raises UserError for a dataset or a world that is not at hand, and for episodes that were edited.
+    """
     most, notes, drawn = MOST_EPISODES // len(runs), [], {}
     for run, label in zip(runs, labels, strict=True):
-        shown, left_out = replayed(run, most, dataset, worlds, world_python)
-        drawn[label] = tuple(shown)
-        if left_out:
+        folder = open_run(Path(run.path))
+        data = live_data_of(folder, dataset)
+        check_all(folder, data.by_id)
+        episodes = [one for one in read_episodes(folder.path) if one.ended != "request_error"]
+        drawn[label] = tuple(replay(chosen(episodes, run.live, most), data, worlds, world_python))
+        if left_out := len(episodes) - len(drawn[label]):
             notes.append(f"{left_out} episodes of {label} are left out: wrong and faulted ones come first.")
     return Embedded(notes=tuple(notes), episodes=drawn)
 
@@ -337,21 +343,6 @@ MOST_EPISODES = 400
 
 LONGEST = 1_500
 """Characters that are shown of a text of the model's or of a result."""
-
-
-def replayed(
-    run: Run, most: int, dataset: str | None, worlds: Sequence[str], world_python: str | None
-) -> tuple[list[Shown], int]:
-    """At most so many episodes of a run, replayed without the model, and how many are left out.
-
-    Raises UserError for a dataset or a world that is not at hand, and for episodes that were edited.
-    """
-    opened = open_run(Path(run.path))
-    data = live_data_of(opened, dataset)
-    check_all(opened, data.by_id)
-    episodes = [one for one in read_episodes(opened.path) if one.ended != "request_error"]
-    drawn = chosen(episodes, run.live, most)
-    return replay(drawn, data, worlds, world_python), len(episodes) - len(drawn)
 
 
 def chosen(episodes: Sequence[Episode], scores: Sequence[LiveScore], most: int) -> list[Episode]:

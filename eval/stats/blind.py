@@ -48,8 +48,7 @@ def lines(figures: Sequence[TypeFigures]) -> tuple[BlindLine, ...]:
 
 
 def _line(name: str, figures: Sequence[TypeFigures], right: Sequence[float | None]) -> BlindLine:
-    pairs = zip(figures, right, strict=True)
-    counted = {one.type_code: (n, one.rows) for one, n in pairs if n is not None}
+    counted = {one.type_code: (n, one.rows) for one, n in zip(figures, right, strict=True) if n is not None}
     return BlindLine(
         name=name,
         heads={

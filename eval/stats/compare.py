@@ -312,8 +312,11 @@ def beside_paper(run: Run, model: str, *, subset: Subset = "all") -> tuple[Paper
     [outcomes] = align([run], subset=subset)
     ours = from_counts(outcomes.counts(), outcomes.usable()).lines
     theirs = from_counts(counts, counts).lines
-    there = (name for name in (*HEADS, *taxonomy.codes()) if name in ours and name in theirs)
-    both = [(name, ours[name], theirs[name]) for name in there]
+    both = [
+        (name, ours[name], theirs[name])
+        for name in (*HEADS, *taxonomy.codes())
+        if name in ours and name in theirs
+    ]
     return tuple(
         PaperLine(
             name,

@@ -15,8 +15,8 @@ from robustbench_tc import taxonomy
 from .intervals import Interval
 from .outcomes import Outcomes
 from .packs import Table
-from .summary import Clustered
-from .values import Counts, codes_of
+from .summary import Clustered, around
+from .values import Counts, codes_of, line_of
 
 LEVELS: tuple[taxonomy.Level, ...] = get_args(taxonomy.Level)
 
@@ -44,34 +44,27 @@ class LevelLine(Counts, frozen=True, kw_only=True):
 
 def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLine, ...]:
     """The lines of every level that the run has a verdict in, in order."""
-    counts, usable = outcomes.counts(), outcomes.usable(allow_missing)
+    counts, usable = outcomes.counts(), set(outcomes.usable(allow_missing))
     lines = _lines(tuple(code for code, found in counts.items() if found.n))
-    clean = counts.get(taxonomy.CLEAN, Counts())
+    clean = line_of(counts.get(taxonomy.CLEAN, Counts()), taxonomy.CLEAN in usable, None).accuracy
     made = []
     for (level, pack), codes in lines.items():
         found = sum((counts[code] for code in codes), Counts())
         wanted = set(codes)
         if pack == "core" or (pack == EVERY and (level, "core") in lines):
             wanted |= set(codes_of(level))
+        line = line_of(found, allow_missing or wanted <= usable, clean)
         # Each by itself: not even the last digit of a core line depends on the packs beside it.
-        around = Clustered(outcomes, [codes])
-        share = delta = matched = None
-        if allow_missing or wanted <= set(usable):
-            share = msgspec.structs.replace(around.accuracy(codes), value=found.correct / found.n)
-            if taxonomy.CLEAN in usable:
-                delta = clean.correct / clean.n - found.correct / found.n
-            if found.pairs and delta is not None:
-                value = (found.lost - found.gained) / found.pairs
-                matched = msgspec.structs.replace(around.delta_matched(codes), value=value)
+        intervals = Clustered(outcomes, [codes])
         made.append(
             LevelLine(
                 **msgspec.structs.asdict(found),
                 level=level,
                 pack=pack,
                 types=codes,
-                accuracy=share,
-                delta=delta,
-                delta_matched=matched,
+                accuracy=around(line.accuracy, intervals.accuracy, codes),
+                delta=line.delta,
+                delta_matched=around(line.delta_matched, intervals.delta_matched, codes),
             )
         )
     return tuple(made)

@@ -123,18 +123,23 @@ def read_run(folder: str | Path) -> Run:
 
     # Through lists: Arrow's own way to NumPy imports pandas, slow to start and no dependency of ours.
     rows = {name: np.array(table[name].to_pylist(), dtype=object) for name in COLUMNS}
-    answered = (status != "request_error" for status in table["status"].to_pylist())
-    verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
+    rows["correct"] = np.array(
+        [
+            -1 if status == "request_error" or right is None else int(right)
+            for status, right in zip(rows["status"], rows["correct"], strict=True)
+        ]
+    )
     rows["flags"] = np.array(flags, dtype=object)
     rows["noticed"] = np.array([",".join(one) if one is not None else None for one in noticed], dtype=object)
     rows["calls"] = np.array([len(_CALLS.decode(found or "[]")) for found in rows["calls"].tolist()])
-    cells = zip(*(rows[name].tolist() for name in ("clean_id", "source", "category")), strict=True)
     rows["unit"] = np.array(
-        [case_of(row, category or "") if source == sources.OWN else row for row, source, category in cells],
+        [
+            case_of(row, category or "") if source == sources.OWN else row
+            for row, source, category in zip(rows["clean_id"], rows["source"], rows["category"], strict=True)
+        ],
         dtype=object,
     )
-    rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
-    seen = Counter(zip(rows["id"].tolist(), rows["repeat"].tolist(), strict=True))
+    seen = Counter(zip(rows["id"], rows["repeat"], strict=True))
     doubled = [one for one in seen.items() if one[1] > 1]
     for (row, repeat), times in doubled:
         raise UserError(
@@ -216,8 +221,7 @@ def align(
         for column, code in enumerate(types)
         if (pair := (clean_id, code)) in wanted
     }
-    shape = len(clean_ids), len(types)
-    needed = np.zeros(shape, np.int64)
+    needed = np.zeros((len(clean_ids), len(types)), np.int64)
     needed[tuple(np.array(list(place.values())).T)] = 1
     units = _unit_names(runs, clean_ids)
     return [

@@ -8,7 +8,7 @@ clean and perturbed are resampled apart; this one needs counts only, so it also 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist, median
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -49,6 +49,9 @@ from .values import (
 )
 
 Convention = Literal["cluster", "paper"]
+
+Codes = TypeVar("Codes")
+"""Types, or the types of each component."""
 
 RETENTION_MOST = 10.0
 """The largest upper end of retention that is shown."""
@@ -158,11 +161,12 @@ def summarise(
     }
     flips = corrected(pairs, pack_of)
     types = {code: replace(row, flips=flips.get(code)) for code, row in made.types.items()}
-    losses: dict[str, Interval | None] = {
-        name: made.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS
-    }
-    of_types = {code: made.types[code].delta_matched for code in leading(made.types)}
-    return replace(made, types=types, power=power(losses, of_types, outcomes))
+    detectable = power(
+        {name: made.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS},
+        {code: made.types[code].delta_matched for code in leading(made.types)},
+        outcomes,
+    )
+    return replace(made, types=types, power=detectable)
 
 
 def from_counts(counts: Mapping[str, tuple[int, ...]], *, partial: bool = False) -> Summary:
@@ -174,28 +178,27 @@ def from_counts(counts: Mapping[str, tuple[int, ...]], *, partial: bool = False)
     return _summary(found, Independent(found), (f"no rows of {', '.join(missing)}",) if missing else ())
 
 
+def around(value: float | None, interval: Callable[[Codes], Interval], codes: Codes) -> Interval | None:
+    """A value with the interval of these types; None where there is no value."""
+    return None if value is None else replace(interval(codes), value=value)
+
+
 def _summary(found: Values, intervals: "Clustered | Independent", lacks: tuple[str, ...]) -> Summary:
-    def around(kind: str, name: str) -> Interval | None:
-        value: float | None = getattr(found.lines[name], kind)
-        if value is None:
-            return None
-        made: Interval = getattr(intervals, kind)(found.codes[name])
-        return replace(made, value=value)
+    def of_line(kind: str, name: str) -> Interval | None:
+        return around(getattr(found.lines[name], kind), getattr(intervals, kind), found.codes[name])
 
     made: dict[str, Interval | None] = {}
     for metric in METRICS:
         kind, _, name = metric.rpartition("_")
-        if metric not in RETENTIONS:
-            made[metric] = around(kind or "accuracy", name)
-        elif (value := values.retention(found.lines, RETENTIONS[metric])) is not None:
-            components = [found.codes[name] for name in RETENTIONS[metric]]
-            made[metric] = replace(intervals.retention(components), value=value)
+        if metric in RETENTIONS:
+            value = values.retention(found.lines, RETENTIONS[metric])
+            made[metric] = around(value, intervals.retention, [found.codes[c] for c in RETENTIONS[metric]])
         else:
-            made[metric] = None
+            made[metric] = of_line(kind or "accuracy", name)
     types = {
-        code: TypeRow(rows, around("delta", code), around("delta_matched", code))
+        code: TypeRow(rows, of_line("delta", code), of_line("delta_matched", code))
         for code in found.types
-        if (rows := around("accuracy", code)) is not None
+        if (rows := of_line("accuracy", code)) is not None
     }
     return Summary(found.lines, made, types, lacks)
 

@@ -132,11 +132,12 @@ def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial
         used[name] = there = tuple(code for code in scored(wanted) if code in usable)
         rows = sum((counts[code] for code in wanted if code in counts), Counts())
         clean = lines[taxonomy.CLEAN].accuracy if lines else None
-        lines[name] = _line(rows, bool(there) if partial else there == wanted, clean)
+        lines[name] = line_of(rows, bool(there) if partial else there == wanted, clean)
     return Values(lines, used)
 
 
-def _line(counts: Counts, whole: bool, clean: float | None) -> Line:
+def line_of(counts: Counts, whole: bool, clean: float | None) -> Line:
+    """The line of some rows beside the clean accuracy; without values unless all rows are there (`whole`)."""
     accuracy = counts.correct / counts.n if whole else None
     delta = matched = None
     if accuracy is not None and clean is not None:

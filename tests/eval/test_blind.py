@@ -119,8 +119,7 @@ def test_where_two_tools_are_called_one_of_every_pair_is_chosen() -> None:
         offer("menu", "Price per call: $0.500.", dish="string"),
         offer("menu_Budget", "Price per call: $0.700.", dish="string"),
     )
-    both = row((*CHEAP, *menu), [Call("reserve", {}), Call("menu", {})])
-    found = try_blind(both)
+    found = try_blind(row((*CHEAP, *menu), [Call("reserve", {}), Call("menu", {})]))
     assert found.groups == [[0, 2], [3, 4]]
     assert found.gold == {2, 3} and found.chance == Fraction(1, 4)
     assert found.right["picks-best-offer"] and not found.right["picks-by-position"]
@@ -289,8 +288,7 @@ def test_a_scored_run_keeps_the_figures_and_every_table_shows_them(
 
 
 def test_a_run_without_figures_says_so(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", coin(1))
-    report = api.report([str(folder)])
+    report = api.report([str(write_run(tmp_path / "run", coin(1)))])
     assert report.needs_no_reading == ()
     assert 'id="blind"' not in page.html(report) and "Request-blind baselines" not in page.markdown(report)
 

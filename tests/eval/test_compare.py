@@ -82,14 +82,11 @@ def test_a_run_against_itself_differs_nowhere(weak: runs.Run) -> None:
 
 def test_rows_of_one_sample_are_not_taken_as_independent(folder: Path) -> None:
     """Two models that differ by whole samples: the clusters' interval is wider than the rows'."""
-    first: Verdict = lambda c, t: int(c.rsplit("_", 1)[1]) % 2 == 0  # noqa: E731
-    second: Verdict = lambda c, t: int(c.rsplit("_", 1)[1]) % 3 == 0  # noqa: E731
-    a, b = runs.align(
-        [
-            runs.read_run(write_run(folder / f"whole{i}", v, model=f"m{i}"))
-            for i, v in enumerate((first, second))
-        ]
-    )
+
+    def every(n: int) -> Verdict:
+        return lambda c, t: int(c.rsplit("_", 1)[1]) % n == 0
+
+    a, b = runs.align([runs.read_run(write_run(folder / f"whole{n}", every(n))) for n in (2, 3)])
     codes = taxonomy.codes()
     clustered, by_row = paired.compare(a, b, codes), paired.compare(a, b, codes, "paper")
     assert clustered and by_row
@@ -397,8 +394,7 @@ def real_run(tmp_path: Path) -> Path:
             return {"raw_output": right}
         return {"raw_output": wrong, "injected": True, "first_output": right}
 
-    version = prompts.prompt_version()
-    return small.scored_run(tmp_path / "run", release, "tiny", reply, prompt_version=version)
+    return small.scored_run(tmp_path / "run", release, "tiny", reply, prompt_version=prompts.prompt_version())
 
 
 def test_show_tells_what_was_asked_answered_wanted_and_why(
@@ -428,12 +424,10 @@ def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.Capt
 def test_show_without_the_dataset_says_what_it_cannot_show(
     real_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    release = real_run.parent / "robustbench-tc"
-    release.rename(real_run.parent / "moved")
+    moved = (real_run.parent / "robustbench-tc").rename(real_run.parent / "moved")
     _console.show(failures.replies(real_run, "bfcl_v3__simple_1::clean"))
     shown = capsys.readouterr().out
     assert "prompt: not shown: " in shown and "verdict: right" in shown
-    moved = real_run.parent / "moved"
     _console.show(failures.replies(real_run, "bfcl_v3__simple_1::clean", dataset=str(moved)))
     assert "Book a table for monday." in capsys.readouterr().out
 

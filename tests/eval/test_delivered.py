@@ -87,7 +87,7 @@ LOSSY: dict[str, tuple[Damage, str]] = {
     "empty arguments": (changed("arguments", lambda text: ""), "empty_arguments"),
     "cut reply": (cut, "cut"),
     "call in the reasoning": (in_reasoning, "in_reasoning"),
-    "merged calls": (changed("arguments", lambda text: text * 2), "merged_calls"),
+    "merged calls": (changed("arguments", lambda text: 2 * text), "merged_calls"),
     "positional array": (
         changed("arguments", lambda text: json.dumps([*json.loads(text).values()])),
         "not_an_object",

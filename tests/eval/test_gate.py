@@ -110,8 +110,7 @@ def test_a_run_is_held_against_its_own_clean_rows(runs: Path) -> None:
 
 
 def test_a_run_is_held_against_another(runs: Path) -> None:
-    found = api.gate(runs / "name-biased", runs / "oracle")
-    by_name = {line.name: line for line in found.lines}
+    by_name = {line.name: line for line in api.gate(runs / "name-biased", runs / "oracle").lines}
     assert by_name["clean"].drop.value == 0.0
     assert by_name["reward"].drop.value > 0.05
     back = {line.name: line for line in api.gate(runs / "oracle", runs / "name-biased").lines}
@@ -159,16 +158,17 @@ def failing(every: int, status: str, code: str = "") -> Callable[[str, str], str
     )
 
 
+def run_with(folder: Path, status: Callable[[str, str], str]) -> runs_of.Run:
+    """A run that is right wherever its rows are answered well."""
+
+    def error(*row: str) -> str | None:
+        return None if status(*row) == "ok" else "KeyError: 'city'"
+
+    return runs_of.read_run(write_run(folder, lambda *row: not error(*row), status=status, error=error))
+
+
 def test_an_agent_that_fails_on_rows_fails_with_its_message(tmp_path: Path) -> None:
-    status = failing(3, "agent_error")
-    run = runs_of.read_run(
-        write_run(
-            tmp_path / "a",
-            lambda *row: status(*row) == "ok",
-            status=status,
-            error=lambda *row: None if status(*row) == "ok" else "KeyError: 'city'",
-        )
-    )
+    run = run_with(tmp_path / "a", failing(3, "agent_error"))
     found = gate.judge(run)
     assert found.exit_code == 1 and "KeyError: 'city'" in found.sentence
     count = int((run.rows["status"] == "agent_error").sum())
@@ -177,18 +177,14 @@ def test_an_agent_that_fails_on_rows_fails_with_its_message(tmp_path: Path) -> N
 
 
 def test_types_that_a_server_cannot_take_are_left_out_by_name(tmp_path: Path) -> None:
-    def status(clean_id: str, code: str) -> str:
-        return "rejected" if code.startswith("same_name") else "ok"
-
-    run = runs_of.read_run(write_run(tmp_path / "a", lambda *row: status(*row) == "ok", status=status))
-    found = gate.judge(run)
-    assert found.outcome == "pass" and any("same_name_A, same_name_B" in note for note in found.notes)
-    other = failing(20, "rejected", "CD")
-    run = runs_of.read_run(write_run(tmp_path / "b", lambda *row: other(*row) == "ok", status=other))
-    assert gate.judge(run).outcome == "pass", "below one in a hundred"
-    other = failing(2, "rejected", "CD")
-    run = runs_of.read_run(write_run(tmp_path / "c", lambda *row: other(*row) == "ok", status=other))
-    assert "the server rejected" in gate.judge(run).faults[0]
+    namesakes, few, many = (
+        gate.judge(run_with(tmp_path / code / str(every), failing(every, "rejected", code)))
+        for every, code in ((1, "same_name"), (20, "CD"), (2, "CD"))
+    )
+    assert namesakes.outcome == "pass"
+    assert any("same_name_A, same_name_B" in note for note in namesakes.notes)
+    assert few.outcome == "pass", "below one in a hundred"
+    assert "the server rejected" in many.faults[0]
 
 
 @pytest.mark.parametrize(

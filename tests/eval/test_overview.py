@@ -66,11 +66,6 @@ def overview_of(
     return overview(runs.read_run(made), expected, {}, subset=subset, allow_missing=allow_missing)
 
 
-def retention_of(found: Overview) -> float | None:
-    one = found.summary.values["retention"]
-    return None if one is None else one.value
-
-
 def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:
     found = overview_of(tmp_path / "run", ROWS, len(ROWS))
     assert (found.summary.lines["clean"].tally, found.summary.lines["clean"].accuracy) == ((2, 3), 2 / 3)
@@ -86,7 +81,9 @@ def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:
     assert action.delta == pytest.approx(1 / 6)
     assert action.delta_matched == pytest.approx(1 / 2)
     assert found.summary.lines["transition"].delta_matched == 1.0
-    assert retention_of(found) == pytest.approx(1 - (0 + 1 / 6 + 1 / 6) / 3 / (2 / 3))
+    retention = found.summary.values["retention"]
+    assert retention is not None
+    assert retention.value == pytest.approx(1 - (0 + 1 / 6 + 1 / 6) / 3 / (2 / 3))
     assert found.mean_scores["tooleyes"] == pytest.approx(0.75)
     assert (found.length, found.too_long, found.rejected, found.missing) == (1, 1, 0, 0)
     assert [found.error_modes[name] for name in ("clean", "action", "transition")] == [
@@ -134,7 +131,7 @@ def test_there_is_no_headline_while_an_answer_is_missing(tmp_path: Path) -> None
 
 def test_a_run_without_clean_rows_has_no_gaps(tmp_path: Path) -> None:
     found = overview_of(tmp_path / "run", [row(A, "CD", True)], 1)
-    assert (found.summary.lines["clean"].accuracy, retention_of(found)) == (None, None)
+    assert (found.summary.lines["clean"].accuracy, found.summary.values["retention"]) == (None, None)
     assert found.summary.lines["reward"].accuracy == 1.0
     assert found.summary.lines["reward"].delta is None
     assert found.summary.lines["reward"].delta_matched is None

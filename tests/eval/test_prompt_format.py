@@ -252,26 +252,27 @@ def test_a_benchmark_release_is_no_training_data(release: Path) -> None:
 
 
 def test_rows_that_disagree_or_are_of_another_form(tmp_path: Path) -> None:
-    good, other = made.system(made.FERRY), made.system(made.FERRY).replace("Decide", "Pick")
-    refuses(
-        r"other words around the tools in .*row 2 than in .*row 1",
-        rlla.read_prompts,
-        str(training(tmp_path / "a", good, other)),
-    )
-    refuses(
-        "row 2: its system text does not list tools in ToolRL's form",
-        rlla.read_prompts,
-        str(training(tmp_path / "b", good, "You are helpful.")),
-    )
-    (tmp_path / "c").mkdir()
-    rows = [{"prompt": [{"role": "user", "content": "Hello"}]}]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c" / "train.parquet")
-    refuses("its prompt does not begin with a system text", rlla.read_prompts, str(tmp_path / "c"))
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "x.parquet").write_bytes(b"PAR1")
-    refuses("not a readable Parquet file", rlla.read_prompts, str(tmp_path / "d"))
+    good = made.system(made.FERRY)
+    for name in ("no system text", "no Parquet"):
+        (tmp_path / name).mkdir()
+    alone = pa.Table.from_pylist([{"prompt": [{"role": "user", "content": "Hello"}]}])
+    pq.write_table(alone, tmp_path / "no system text" / "train.parquet")
+    (tmp_path / "no Parquet" / "x.parquet").write_bytes(b"PAR1")
     deep = good.replace('"default": ""', '"default": ' + "[" * 100_000)
-    refuses("does not list tools in ToolRL's form", rlla.read_prompts, str(training(tmp_path / "e", deep)))
+    for folder, line in (
+        (
+            training(tmp_path / "other words", good, good.replace("Decide", "Pick")),
+            r"other words around the tools in .*row 2 than in .*row 1",
+        ),
+        (
+            training(tmp_path / "no tools", good, "You are helpful."),
+            "row 2: its system text does not list tools in ToolRL's form",
+        ),
+        (training(tmp_path / "deep", deep), "does not list tools in ToolRL's form"),
+        (tmp_path / "no system text", "its prompt does not begin with a system text"),
+        (tmp_path / "no Parquet", "not a readable Parquet file"),
+    ):
+        refuses(line, rlla.read_prompts, str(folder))
 
 
 def test_several_configs_of_one_build_agree(tmp_path: Path) -> None:

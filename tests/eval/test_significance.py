@@ -27,7 +27,7 @@ from robustbench_tc.eval.stats.significance import (
     signs_p,
     stars,
 )
-from robustbench_tc.eval.stats.summary import MOST, repeated, summarise
+from robustbench_tc.eval.stats.summary import MOST, Repeated, repeated, summarise
 from robustbench_tc.eval.stats.values import codes_of
 
 from .synthetic_runs import Verdict, clean_ids, coin, counted, mcnemar_p, pairs, write_run
@@ -119,16 +119,15 @@ def verdicts(seed: int, repeats: int) -> Answers:
     return {row: (random.random(repeats) < random.random()).tolist() for row in ROWS}
 
 
-def outcomes_of(folder: Path, made: Answers, repeats: int) -> Outcomes:
-    """A run whose answers come in the order of the repeats."""
+def asked_often(folder: Path, made: Answers, repeats: int) -> Repeated | None:
+    """What repeats say of a run whose answers come in their order."""
     turn = {row: iter(answers) for row, answers in made.items()}
-    written = write_run(folder, lambda c, t: next(turn[c, t]), ROWS, repeats=repeats)
-    return runs.align([runs.read_run(written)])[0]
+    return repeated(counted(write_run(folder, lambda c, t: next(turn[c, t]), ROWS, repeats=repeats)))
 
 
 def test_one_of_k_and_all_of_k_are_what_every_choice_of_k_answers_gives(tmp_path: Path) -> None:
     made = verdicts(1, 4)
-    found = repeated(outcomes_of(tmp_path / "a", made, 4))
+    found = asked_often(tmp_path / "a", made, 4)
     assert found is not None and found.repeats == 4
     clean = [answers for (_, code), answers in made.items() if code == "clean"]
     line = found.lines["clean"]
@@ -148,7 +147,7 @@ def test_one_of_k_and_all_of_k_are_what_every_choice_of_k_answers_gives(tmp_path
 
 def test_answers_that_repeat_have_no_variance_and_one_value(tmp_path: Path) -> None:
     made: Answers = {row: [row[0] < "bfcl_v3__level1_3"] * 3 for row in ROWS}
-    found = repeated(outcomes_of(tmp_path / "a", made, 3))
+    found = asked_often(tmp_path / "a", made, 3)
     assert found is not None
     line = found.lines["perturbed"]
     assert line.within == 0 and line.within_share == 0
@@ -159,7 +158,7 @@ def test_rows_without_every_verdict_are_left_out_and_counted(tmp_path: Path) -> 
     made: Answers = {row: [True, False] for row in ROWS}
     made[ROWS[0]] = [True, None]
     assert ROWS[0][1] == "clean"
-    found = repeated(outcomes_of(tmp_path / "a", made, 2))
+    found = asked_often(tmp_path / "a", made, 2)
     assert found is not None
     assert (found.lines["clean"].rows, found.lines["clean"].left_out) == (11, 1)
     assert found.lines["clean"].at[2].value == 1.0 and found.lines["clean"].all[2].value == 0.0
@@ -168,21 +167,20 @@ def test_rows_without_every_verdict_are_left_out_and_counted(tmp_path: Path) -> 
 def test_rows_that_no_source_has_are_not_left_out(tmp_path: Path) -> None:
     """ToolEyes has no rows of the same-name and reward types."""
     rows = pairs(clean_ids({"bfcl_v3": 2, "tooleyes": 3}))
-    folder = write_run(tmp_path / "a", lambda c, t: True, rows, repeats=2)
-    found = repeated(runs.align([runs.read_run(folder)])[0])
+    found = repeated(counted(write_run(tmp_path / "a", lambda c, t: True, rows, repeats=2)))
     assert found is not None
     assert {line.left_out for line in found.lines.values()} == {0}
     assert found.lines["perturbed"].rows == sum(code != "clean" for _, code in rows)
 
 
 def test_a_run_asked_once_says_nothing_of_repeats(tmp_path: Path) -> None:
-    assert repeated(outcomes_of(tmp_path / "a", verdicts(1, 1), 1)) is None
+    assert asked_often(tmp_path / "a", verdicts(1, 1), 1) is None
     nothing: Answers = {row: [None, None] for row in ROWS}
-    assert repeated(outcomes_of(tmp_path / "b", nothing, 2)) is None
+    assert asked_often(tmp_path / "b", nothing, 2) is None
 
 
 def test_many_repeats_show_the_first_and_the_last(tmp_path: Path) -> None:
-    found = repeated(outcomes_of(tmp_path / "a", verdicts(2, 25), 25))
+    found = asked_often(tmp_path / "a", verdicts(2, 25), 25)
     assert found is not None
     assert list(found.lines["clean"].at) == [*range(1, MOST + 1), 25]
 
@@ -210,27 +208,36 @@ def _rows(pairs: list[tuple[int, bool]], types: int = 4) -> list[tuple[str, int,
     return [(f"s{i // types}", *pair) for i, pair in enumerate(pairs)]
 
 
-def test_the_same_answers_fit_and_the_opposite_ones_do_not() -> None:
-    before, again, change = reasked(_rows([(1, True), (0, False)] * 60), 1)
-    assert change.n == 120
-    assert before == again == 0.5 and change.p == 1.0 and change.low <= 0 <= change.high
-    before, again, change = reasked(_rows([(1, False)] * 120), 1)
-    assert again - before == change.value == -1.0
-    assert change.high < 0 and change.p is not None and change.p < 0.001
-
-
-def test_an_endpoint_that_knows_less_does_not_fit_and_noise_does() -> None:
-    noise = [(1, True)] * 80 + [(1, False)] * 6 + [(0, True)] * 6 + [(0, False)] * 28
-    *_, change = reasked(_rows(noise), 1)
-    assert change.low <= 0 <= change.high
-    less = [(1, True)] * 40 + [(1, False)] * 46 + [(0, True)] * 6 + [(0, False)] * 28
-    *_, change = reasked(_rows(less), 1)
-    assert change.high < 0 and change.p is not None and change.p < 0.05
-
-
-def test_the_share_of_several_answers_counts_beside_one() -> None:
-    before, again, _ = reasked(_rows([(0, True), (3, False)]), 3)
-    assert before == again == 0.5
+@pytest.mark.parametrize(
+    ("pairs", "repeats", "accuracies", "most"),
+    [
+        pytest.param([(1, True), (0, False)] * 60, 1, (1 / 2, 1 / 2), 1.0, id="the same answers"),
+        pytest.param([(1, False)] * 120, 1, (1.0, 0.0), 0.001, id="the opposite ones"),
+        pytest.param(
+            [(1, True)] * 80 + [(1, False)] * 6 + [(0, True)] * 6 + [(0, False)] * 28,
+            1,
+            (86 / 120, 86 / 120),
+            1.0,
+            id="noise",
+        ),
+        pytest.param(
+            [(1, True)] * 40 + [(1, False)] * 46 + [(0, True)] * 6 + [(0, False)] * 28,
+            1,
+            (86 / 120, 46 / 120),
+            0.05,
+            id="an endpoint that knows less",
+        ),
+        pytest.param([(0, True), (3, False)], 3, (1 / 2, 1 / 2), 1.0, id="shares of several answers"),
+    ],
+)
+def test_what_is_asked_again_fits_unless_it_knows_less(
+    pairs: list[tuple[int, bool]], repeats: int, accuracies: tuple[float, float], most: float
+) -> None:
+    before, again, change = reasked(_rows(pairs), repeats)
+    assert (before, again) == accuracies and change.n == len(pairs)
+    assert change.value == pytest.approx(again - before)
+    assert change.p is not None and (change.p == 1.0 if most == 1 else change.p < most)
+    assert change.low <= 0 <= change.high if before == again else change.high < 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.booleans()), min_size=1, max_size=40))
@@ -249,9 +256,10 @@ def of_sample(run: runs.Run) -> dict[str, str]:
     return dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
 
 
-def made(folder: Path, verdict: Verdict, **fields: object) -> tuple[runs.Run, Outcomes]:
-    rows = pairs(clean_ids(SIZES))
-    run = runs.read_run(write_run(folder, verdict, rows, **fields))  # type: ignore[arg-type]
+def made(
+    folder: Path, verdict: Verdict, sizes: dict[str, int] = SIZES, **fields: object
+) -> tuple[runs.Run, Outcomes]:
+    run = runs.read_run(write_run(folder, verdict, pairs(clean_ids(sizes)), **fields))  # type: ignore[arg-type]
     return run, counted(run)
 
 
@@ -300,7 +308,7 @@ def test_a_cell_with_a_missing_row_is_left_out_unless_that_is_allowed(tmp_path: 
 
 
 def test_samples_that_no_run_answered_belong_to_the_source_of_their_id(tmp_path: Path) -> None:
-    run = runs.read_run(write_run(tmp_path / "a", lambda c, t: True, pairs(clean_ids(SIZES))))
+    run, _ = made(tmp_path / "a", lambda c, t: True)
     named = [*zip(run.rows["clean_id"], run.rows["type_code"], strict=True), ("rotbench__x_1", "clean")]
     [outcomes] = runs.align([run], expected=named)
     assert set(stages.by_source(outcomes, of_sample(run))) == set(SIZES)
@@ -309,8 +317,11 @@ def test_samples_that_no_run_answered_belong_to_the_source_of_their_id(tmp_path:
 # --- the sentence ---------------------------------------------------------------------------------------
 
 
-def says(folder: Path, verdict: Verdict, **fields: object) -> Answer:
-    return answer(*made(folder, verdict, **fields))
+def says(folder: Path, verdict: Verdict, sizes: dict[str, int] = SIZES, **fields: object) -> Answer:
+    return answer(*made(folder, verdict, sizes, **fields))
+
+
+MANY = {"bfcl_v3": 60}
 
 
 def test_a_component_that_loses_is_named_with_what_happens(tmp_path: Path) -> None:
@@ -325,21 +336,16 @@ def test_a_component_that_loses_is_named_with_what_happens(tmp_path: Path) -> No
 
 def test_a_type_is_named_where_its_component_is_not_lost(tmp_path: Path) -> None:
     """Some are lost under one of six types: few points of the component."""
-    rows = pairs(clean_ids({"bfcl_v3": 60}))
-    run = runs.read_run(write_run(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("7")), rows))
-    quiet = answer(run, counted(run))
+    quiet = says(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("7")), MANY)
     assert quiet.worst == () and quiet.lines["reward"].word == "holds"
-    run = runs.read_run(write_run(tmp_path / "b", lambda c, t: not (t == "CD" and c[-1] in "1357"), rows))
-    found = answer(run, counted(run))
+    found = says(tmp_path / "b", lambda c, t: not (t == "CD" and c[-1] in "1357"), MANY)
     assert found.worst == ("CD",) and found.lines["reward"].word == "holds"
     assert "Loses 40 points under CD. Keeps at least" in found.sentence
 
 
 def test_at_a_low_clean_accuracy_a_loss_is_a_share_of_the_right_answers(tmp_path: Path) -> None:
-    rows = pairs(clean_ids({"bfcl_v3": 60}))
-    verdict = lambda c, t: c[-1] in "12" and taxonomy.component_of(t) != "reward"  # noqa: E731
-    run = runs.read_run(write_run(tmp_path / "a", verdict, rows))
-    assert answer(run, counted(run)).sentence.startswith("Loses 100 % of its right answers when")
+    found = says(tmp_path / "a", lambda c, t: c[-1] in "12" and taxonomy.component_of(t) != "reward", MANY)
+    assert found.sentence.startswith("Loses 100 % of its right answers when")
 
 
 def test_what_could_be_chance_is_not_a_loss(tmp_path: Path) -> None:
@@ -428,10 +434,8 @@ def test_a_model_s_own_rank_is_among_its_places(found: list[list[int]]) -> None:
     )
     for rank, places in enumerate(significance.compatible_ranks(pairs), 1):
         assert 1 <= places.first <= rank <= places.last <= len(found)
-    for few, more in zip(
-        significance.compatible_ranks(pairs), significance.compatible_ranks(pairs, 50), strict=True
-    ):
-        assert more == (few.first, few.last + 50 - len(found))
+    among = [(one.first, one.last + 50 - len(found)) for one in significance.compatible_ranks(pairs)]
+    assert significance.compatible_ranks(pairs, 50) == among
 
 
 def test_what_is_far_apart_has_one_place_and_what_is_equal_shares_them() -> None:

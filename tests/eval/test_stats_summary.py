@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -79,17 +80,12 @@ def test_sums_by_hand_are_the_tables(run: runs.Run, made: Summary) -> None:
     assert abs(value(made, "delta_reward") - value(made, "delta_matched_reward")) > 1e-4
     drops = [value(made, f"delta_{name}") for name in ("observation", "action", "reward")]
     assert value(made, "retention") == pytest.approx(1 - np.mean(drops) / clean)
-    flips = made.types["CD"].flips
-    assert flips is not None
+    flips, found = made.types["CD"].flips, made.types["CD"].delta_matched
+    assert flips is not None and found is not None and found.p == flips.p, "the p of its exact test"
     lost = sum(right[f"{c}::clean"] == 1 and right[f"{c}::CD"] == 0 for c, t in rows if t == "CD")
     assert (flips.pairs, flips.lost) == (148, lost)
     assert flips.p == mcnemar_p(flips.lost, flips.gained)
     assert flips.p <= flips.p_holm <= 1
-
-
-def test_a_matched_difference_has_the_p_of_its_exact_test(made: Summary) -> None:
-    found, flips = made.types["CD"].delta_matched, made.types["CD"].flips
-    assert found is not None and flips is not None and found.p == flips.p
 
 
 def test_the_power_line_is_the_reach_of_the_intervals(made: Summary) -> None:
@@ -230,36 +226,41 @@ def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp
 
 def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 2}))
-    good = write_run(tmp_path / "good", coin(1), rows)
-    refuses("is not a run folder", runs.read_run, tmp_path / "nowhere")
-    (tmp_path / "other").mkdir()
-    refuses(r"is not a run folder: it has no run\.json", runs.read_run, tmp_path / "other")
-    unscored = write_run(tmp_path / "unscored", coin(1), rows)
-    (unscored / "scores.parquet").unlink()
-    refuses("rbtc score", runs.read_run, unscored)
-    damaged = write_run(tmp_path / "damaged", coin(1), rows)
-    (damaged / "scores.parquet").write_bytes((good / "scores.parquet").read_bytes()[:500])
-    refuses("is damaged", runs.read_run, damaged)
-    refuses(
-        "44 predictions more than once",
-        runs.read_run,
-        write_run(tmp_path / "doubled", coin(1), rows + rows[:44]),
+    (tmp_path / "empty").mkdir()
+    unscored, torn, unread = (
+        write_run(tmp_path / name, coin(1), rows) for name in ("unscored", "torn", "unread")
     )
+    (unscored / "scores.parquet").unlink()
+    (torn / "scores.parquet").write_bytes((torn / "scores.parquet").read_bytes()[:500])
+    (unread / "run.json").write_text("{")
+    doubled = write_run(tmp_path / "doubled", coin(1), rows + rows[:44])
     mixed = write_run(tmp_path / "mixed", coin(1), rows, mode=lambda c, t: "fc" if t == "clean" else "prompt")
-    refuses("mixes 2 modes", runs.read_run, mixed)
-    (good / "run.json").write_text("{")
-    refuses(r"run\.json is damaged", runs.read_run, good)
+    for folder, line in (
+        (tmp_path / "nowhere", "is not a run folder"),
+        (tmp_path / "empty", r"is not a run folder: it has no run\.json"),
+        (unscored, "rbtc score"),
+        (torn, r"scores\.parquet is damaged"),
+        (unread, r"run\.json is damaged"),
+        (doubled, "44 predictions more than once"),
+        (mixed, "mixes 2 modes"),
+    ):
+        refuses(line, runs.read_run, folder)
 
 
 def test_runs_on_other_datasets_are_never_put_side_by_side(tmp_path: Path) -> None:
+    fields: dict[str, dict[str, Any]] = {
+        "release": {},
+        "build": {"version": None},
+        "other rows": {"fingerprint": "e" * 32},
+        "other texts": {"sample_hash": lambda c, t: t},
+    }
     rows = pairs(clean_ids({"bfcl_v3": 2}))
-    first = runs.read_run(write_run(tmp_path / "a", coin(1), rows))
-    of_a_build = runs.read_run(write_run(tmp_path / "b", coin(1), rows, version=None))
-    assert runs.align([first, of_a_build]), "one fingerprint: a build and its release"
-    other_rows = runs.read_run(write_run(tmp_path / "c", coin(1), rows, fingerprint="e" * 32))
-    other_text = runs.read_run(write_run(tmp_path / "d", coin(1), rows, sample_hash=lambda c, t: t))
-    for other in (other_rows, other_text):
-        refuses("different datasets", runs.align, [first, other])
+    release, build, *others = (
+        runs.read_run(write_run(tmp_path / name, coin(1), rows, **more)) for name, more in fields.items()
+    )
+    assert runs.align([release, build]), "one fingerprint: a build and its release"
+    for other in others:
+        refuses("different datasets", runs.align, [release, other])
 
 
 # --- how the answers went -----------------------------------------------------------------------------

@@ -58,8 +58,8 @@ def test_recovery_counts_what_the_scores_say(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_side_effects_sum_what_the_scores_say(seed: int, tmp_path: Path) -> None:
     scores = live_scores(seed)
-    run = str(live_run(tmp_path / "live", scores))
-    table = {row["type_code"]: row for row in query("live_side_effects", Inputs(runs=[run])).to_pylist()}
+    inputs = Inputs(runs=[str(live_run(tmp_path / "live", scores))])
+    table = {row["type_code"]: row for row in query("live_side_effects", inputs).to_pylist()}
     assert next(iter(table)) == "clean"
     for (code,), whole in groups(scores, "type_code").items():
         own, row = [one for one in whole if one.counts], table[code]

@@ -13,11 +13,10 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import levels, runs, stages, summary, values
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.packs import mixed, severity
-from robustbench_tc.eval.stats.runs import align, read_run
-from robustbench_tc.sql.query import Inputs, connect, marts
+from robustbench_tc.sql.query import Inputs, connect, marts, query
 
 from ..conftest import NIGHTLY
-from ..eval.synthetic_runs import clean_ids, coin, mcnemar_p, pairs, write_run
+from ..eval.synthetic_runs import clean_ids, coin, counted, mcnemar_p, pairs, write_run
 from .test_sql_marts import SQL, release_of
 
 Pairs = list[tuple[str, str]]
@@ -292,7 +291,7 @@ def test_gap_closures_of_runs_agree(tmp_path: Path) -> None:
     made = Marts(Inputs(runs=folders, parameters={"baseline": "m0"}))
     lines = {}
     for folder in folders:
-        [outcomes] = runs.align([runs.read_run(folder)])
+        outcomes = counted(Path(folder))
         lines[folder] = values.from_counts(outcomes.counts(), outcomes.usable()).lines
     found = made["gap_closure"]
     assert len(found) == 2 * 4
@@ -310,11 +309,7 @@ BEYOND = [kind.code for kind in taxonomy.types("all") if kind.pack in ("severity
 
 
 def mart(name: str, run: Path) -> list[dict[str, Any]]:
-    with connect(Inputs(runs=[str(run)])) as connection:
-        found: list[dict[str, Any]] = (
-            connection.sql((SQL / f"{name}.sql").read_text()).to_arrow_table().to_pylist()
-        )
-    return found
+    return query(name, Inputs(runs=[str(run)])).to_pylist()
 
 
 @pytest.fixture(params=[1, 3])
@@ -330,7 +325,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_doses(run: Path) -> None:
-    (outcomes,) = align([read_run(run)])
+    outcomes = counted(run)
     expected = [(one, dose) for one in severity.series(outcomes, outcomes.types) for dose in one.doses]
     found = mart("doses", run)
     assert len(found) == len(expected)
@@ -346,7 +341,7 @@ def test_doses(run: Path) -> None:
 
 
 def test_interactions(run: Path) -> None:
-    (outcomes,) = align([read_run(run)])
+    outcomes = counted(run)
     expected = mixed.interactions(outcomes, outcomes.types)
     found = mart("interactions", run)
     assert [row["mixture"] for row in found] == [one.code for one in expected] and len(found) == 11

@@ -23,8 +23,7 @@ pytestmark = pytest.mark.usefixtures("new_folder")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("runs") / "a"
-    return str(write_run(folder, coin(1), pairs(clean_ids({"bfcl_v3": 4}))))
+    return str(write_run(tmp_path_factory.mktemp("runs"), coin(1), pairs(clean_ids({"bfcl_v3": 4}))))
 
 
 def test_without_a_query_marts_and_views_are_listed(rbtc: Rbtc, tmp_path: Path, run: str) -> None:
@@ -78,8 +77,7 @@ def test_without_a_run_the_paper_answers_in_every_format(rbtc: Rbtc, tmp_path: P
     (tmp_path / "deep").mkdir()
     for ending in ("csv", "json", "parquet"):
         assert "21 rows in" in rbtc("sql", "table2", "--out", tmp_path / "deep" / f"table2.{ending}").out
-    text = (tmp_path / "deep" / "table2.csv").read_text()
-    rows = list(csv.DictReader(io.StringIO(text)))
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "deep" / "table2.csv").read_text())))
     assert len(rows) == 21 and rows[0]["mode"] == "" and list(rows[0]) == list(marts()["table2"].columns)
     found = json.loads(rbtc("sql", "table2", "--json").out)
     assert [row["model"] for row in found] == [row["model"] for row in rows]

@@ -285,8 +285,8 @@ def test_wrong_questions_are_refused_in_one_line(tmp_path: Path, run: str) -> No
 
 def test_doubled_predictions_are_refused(tmp_path: Path) -> None:
     some = pairs(clean_ids({"bfcl_v3": 3}))
-    folder = write_run(tmp_path / "a", coin(1), [*some, some[5]])
-    refuses(r"more than once, the first '.*' repeat 0 2 times", query, "table2", Inputs(runs=[str(folder)]))
+    inputs = Inputs(runs=[str(write_run(tmp_path / "a", coin(1), [*some, some[5]]))])
+    refuses(r"more than once, the first '.*' repeat 0 2 times", query, "table2", inputs)
 
 
 def test_a_damaged_run_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ ability, and perturbed rows are as easy as clean ones.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import compress
 
 import msgspec
 import numpy as np
@@ -83,14 +84,13 @@ NO_BREAKDOWN = breakdown.Breakdown()
 def claims(a: Outcomes, b: Outcomes) -> Iterator[str]:
     """The sentences that claim a difference; those of single components with its name behind."""
     made = compare.compare_outcomes(("a", "b"), a, b)
-    if "is better than" in made.verdict:
-        yield SENTENCES[0]
-    if " ahead (" in made.verdict:
-        yield SENTENCES[1]
-    if min(made.overall_holm.values()) < significance.LEVEL:
-        yield SENTENCES[2]
-    if min(made.deltas_holm.values()) < significance.LEVEL:
-        yield SENTENCES[3]
+    of_whole_runs = (
+        "is better than" in made.verdict,
+        " ahead (" in made.verdict,
+        min(made.overall_holm.values()) < significance.LEVEL,
+        min(made.deltas_holm.values()) < significance.LEVEL,
+    )
+    yield from compress(SENTENCES, of_whole_runs)
     for name, delta in made.deltas.items():
         if delta.closed is not None and not delta.closed.low <= 0 <= delta.closed.high:
             yield f"{SENTENCES[4]}|{name}"

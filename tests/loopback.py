@@ -203,8 +203,7 @@ class LoopbackServer:
         self.add_routes(app)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port)
-        await site.start()
+        await web.TCPSite(runner, "127.0.0.1", self.port).start()
         self.port = runner.addresses[0][1]
         self._stop = asyncio.Event()
         self._ready.set()

@@ -270,8 +270,7 @@ def test_a_release_goes_through_xet_there_and_back(hub: Hub, xet: Client, v1: Pa
     assert not [path for method, _, path, _ in log if method == "GET" and path.endswith(".parquet")]
     assert hub.tags("datasets/acme/xet") == {"v1.0.0": done["commit"]}
     assert held(v1).items() <= hub.tree("datasets/acme/xet").items()
-    loaded = xet.load("acme/xet", "v1.0.0", ["clean", "CD_AB"])
-    for config, found in loaded.items():
+    for config, found in xet.load("acme/xet", "v1.0.0", ["clean", "CD_AB"]).items():
         for name, sha256 in found["files"].items():
             assert name.startswith(f"{config}/") and sha256 == held(v1)[name]
     verified = xet.verify("acme/xet@v1.0.0")

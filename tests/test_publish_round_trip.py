@@ -124,8 +124,7 @@ def test_training_data_make_the_same_round_trip(hub: Hub, client: Client, traini
     assert frozen.kind == "toolrl-dr" and frozen.rows["full"] == 24 + 2 * 3
     done = client.publish(training, "acme/toolrl-dr", WRITER)
     assert hub.tags("datasets/acme/toolrl-dr") == {"v0.1.0": done["commit"]}
-    loaded = client.load("acme/toolrl-dr", "v0.1.0", ["full", "mixed", "retry", "paft"])
-    for config, found in loaded.items():
+    for config, found in client.load("acme/toolrl-dr", "v0.1.0", ["full", "mixed", "retry", "paft"]).items():
         assert set(found["rows"]) == {"train", "validation"}
         for name, sha256 in found["files"].items():
             assert name.startswith(f"{config}/") and frozen.files[name].sha256 == sha256

@@ -30,8 +30,7 @@ def make_key(folder: Path, name: str) -> Path:
 
     key = Ed25519PrivateKey.generate()
     path = folder / name
-    text = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.OpenSSH, forms.NoEncryption())
-    path.write_bytes(text)
+    path.write_bytes(key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.OpenSSH, forms.NoEncryption()))
     path.chmod(0o600)
     public = key.public_key().public_bytes(forms.Encoding.OpenSSH, forms.PublicFormat.OpenSSH)
     path.with_suffix(".pub").write_bytes(public + b" maintainers@example.org\n")

@@ -127,8 +127,7 @@ def test_the_reward_manager_scores_the_call_after_the_error(config: Any, tokeniz
     from robustbench_tc.train_recipes.check import reward_batch
 
     other = call("identify_mushroom", cap="red")
-    expected = {(other, GOLD): 1.6, (GOLD, GOLD): 4.0, (GOLD, REPLY): -0.2}
-    for texts, score in expected.items():
+    for texts, score in {(other, GOLD): 1.6, (GOLD, GOLD): 4.0, (GOLD, REPLY): -0.2}.items():
         output, _ = rollout(config, tokenizer, [*texts, REPLY])
         row = {
             "data_source": "rlla",

@@ -117,5 +117,4 @@ def test_a_batch_that_no_rows_fill_is_named(training_data: Path, tiny: Path) -> 
 def test_wrong_names_are_one_line_errors(training_data: Path, tiny: Path, tmp_path: Path) -> None:
     refuses("Invalid enum value 'full'", readiness, "grpo", str(training_data), tiny, ["data=full"])
     refuses("--model-dir takes a folder", readiness, "grpo", str(training_data), tmp_path / "nowhere")
-    found = failures(readiness("grpo", "nobody/nothing@v1", tiny).findings)
-    assert [what for what, _ in found] == ["data"]
+    assert [what for what, _ in failures(readiness("grpo", "nobody/nothing@v1", tiny).findings)] == ["data"]

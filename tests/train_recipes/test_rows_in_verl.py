@@ -53,8 +53,7 @@ def rolled_out(config: Any, tokenizer: Any, item: dict[str, Any], texts: list[st
     about.pop("name", None)
 
     async def run() -> Any:
-        loop = hydra.utils.instantiate(about, **arguments)
-        return await loop.run({"temperature": 1.0}, priority=0, **item)
+        return await hydra.utils.instantiate(about, **arguments).run({"temperature": 1.0}, priority=0, **item)
 
     return asyncio.run(run())
 

@@ -44,8 +44,7 @@ def test_delta_is_that_of_the_pairs() -> None:
 def test_gap_closure_is_measured_from_the_first_validation() -> None:
     clean = {str(n): True for n in range(4)}
     first = summary(answers(clean=clean, action=dict.fromkeys(clean, False), reward=clean))
-    half = answers(clean=clean, action={name: int(name) < 2 for name in clean}, reward=clean)
-    found = summary(half, first)
+    found = summary(answers(clean=clean, action={name: int(name) < 2 for name in clean}, reward=clean), first)
     assert found["val-core/action/gap_closure"] == 0.5
     assert "val-core/reward/gap_closure" not in found  # nothing was lost to begin with
     assert summary(answers(clean=clean, action=clean), first)["val-core/action/gap_closure"] == 1.0

@@ -56,8 +56,7 @@ def test_golds_earn_the_maximum_through_the_async_manager(
     tokenizer: Any, training_data: Path, tiny: Path, shaping: float
 ) -> None:
     config = composed(training_data, tiny, [f"shaping={shaping}"])
-    paths = shards_of(training_data).train
-    scores = asyncio.run(score_golds(config, tokenizer, paths, 68))
+    scores = asyncio.run(score_golds(config, tokenizer, shards_of(training_data).train, 68))
     assert len(scores) == 68
     for score, best in scores:
         assert score in (best, best + shaping)
@@ -75,8 +74,7 @@ def test_the_legacy_manager_gives_the_same_scores_and_parts(
     row = datasets.load_dataset("parquet", data_files=files, split="train")[0]
     manager = get_reward_manager_cls("naive")(tokenizer, 0, compute_score=get_custom_reward_fn(config))
     gold = row["reward_model"]["ground_truth"]
-    half = gold.replace("</tool_call>", "")
-    for answer in (gold, half):
+    for answer in (gold, gold.replace("</tool_call>", "")):
         out = manager(reward_batch(tokenizer, row, answer), return_dict=True)
         parts = reward.compute_score("rlla", answer, gold)
         assert out["reward_tensor"].sum().item() == pytest.approx(parts["score"])

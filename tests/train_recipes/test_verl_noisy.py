@@ -319,8 +319,7 @@ def test_several_outputs_of_a_rollout_are_one_member_of_its_group() -> None:
     assert advantages(scores, keys, dict.fromkeys(keys, True)) == pytest.approx(
         [0.7071, 0.7071, -0.7071], abs=1e-3
     )
-    worlds = dict(zip(keys, (True, True, False), strict=True))
-    assert advantages(scores, keys, worlds) == [0.0, 0.0, 0.0]
+    assert advantages(scores, keys, dict(zip(keys, (True, True, False), strict=True))) == [0.0, 0.0, 0.0]
 
 
 @pytest.fixture(scope="module")

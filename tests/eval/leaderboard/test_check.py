@@ -280,8 +280,7 @@ def test_a_push_is_checked_anew_and_only_comments_of_the_checkers_account_count(
     listed.check()
     listed.push({"x.txt": b"x"}, onto=number)
     listed.comment(number, f"{Remark('taken', listed.head(number), 'lab/x/20261120-0123456789ab')}\n")
-    report = listed.check()
-    assert "x.txt" in str(report.pulls[number])
+    assert "x.txt" in str(listed.check().pulls[number])
     assert [author for author, _ in listed.comments(number)] == ["maintainer", "mallory", "maintainer"]
     assert "not taken" in listed.comments(number)[-1][1]
 

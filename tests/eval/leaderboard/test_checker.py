@@ -147,8 +147,7 @@ def test_a_run_that_is_not_complete_is_refused_in_a_line(local_run_of: RunOf, tm
 
 
 def test_status_names_the_datasets(release: Path, live_release: Path, tmp_path: Path) -> None:
-    beside = Status(dataset=release.name, live=str(live_release))
-    found = Datasets.of_status(beside, release.parent)
+    found = Datasets.of_status(Status(dataset=release.name, live=str(live_release)), release.parent)
     assert found.live is not None
     assert (title(found.core), title(found.live)) == (release.name, live_release.name)
     rows = inputs.load_samples(str(release)).rows

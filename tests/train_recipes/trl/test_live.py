@@ -103,8 +103,7 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
                 text = words.decode(ids)
                 [script] = [found for opening, found in scripts.items() if opening in text]
                 number = text.count("<|im_start|>assistant") - 1
-                answer = written(script[number], number == len(script) - 1)
-                made.append(words.encode(answer + "<|im_end|>"))
+                made.append(words.encode(written(script[number], number == len(script) - 1) + "<|im_end|>"))
             return made, None
 
     found = {row["clean_id"] + "::" + row["type_code"]: row for row in live.rows(str(dataset))}

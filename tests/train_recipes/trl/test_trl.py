@@ -243,8 +243,7 @@ def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(
         table: Any = pq.read_table(folder / "toolrl-dr" / "full" / name)
         rows = table["prompt"].to_pylist()
         for number, turns in enumerate(rows):
-            noise = " ".join(f"{number * 7919 + at * 104729:x}" for at in range(400))
-            turns[-1]["content"] += noise
+            turns[-1]["content"] += " ".join(f"{number * 7919 + at * 104729:x}" for at in range(400))
         column = pa.array(rows, table.schema.field("prompt").type)
         pq.write_table(
             table.set_column(table.schema.get_field_index("prompt"), "prompt", column), long / "full" / name

@@ -1,7 +1,6 @@
 """Releases on the test hub: refusals, faults in every step, and what a second run makes of them."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from robustbench_tc.io import manifest
 from .hub import FINE, NARROW, READER, ROUTES, STRANGER, WRITER, Hub
 from .hub_client import Client
 from .refusals import refuses
-from .released import release_of
+from .released import release_of, to_spoil
+from .trees import write
 
 pytestmark = pytest.mark.usefixtures("repaired")
 
@@ -143,17 +143,13 @@ def test_a_token_without_write_rights_is_refused(
 def test_a_folder_that_is_no_gated_release_is_refused(
     hub: Hub, client: Client, v1: Path, tmp_path: Path
 ) -> None:
-    def refused(folder: Path, **more: Any) -> str:
-        error: str = client.publish(folder, "acme/refused", WRITER, **more)["error"]
-        return error
+    def refused(folder: Path) -> str:
+        return str(client.publish(folder, "acme/refused", WRITER)["error"])
 
     assert "it is not a release" in refused(v1.parent / "build")
     assert "is not a folder" in refused(tmp_path / "nowhere")
-    spoilt = Path(shutil.copytree(v1, tmp_path / "spoilt"))
-    for path in spoilt.rglob("*"):
-        path.chmod(0o755)
-    (spoilt / "README.md").write_text("another card")
-    (spoilt / "extra").write_text("")
+    spoilt = to_spoil(v1, tmp_path / "spoilt")
+    write(spoilt, {"README.md": "another card", "extra": ""})
     assert "not as it was released: bad: README.md" in refused(spoilt)
     assert "(and 1 more)" in refused(spoilt)
     text = (v1 / manifest.NAME).read_text()
@@ -184,8 +180,7 @@ def test_a_tag_is_never_made_twice(hub: Hub, client: Client, v1: Path, v2: Path,
     before = hub.tags("datasets/acme/once")
     hub.log()
     assert "these very bytes: nothing to do" in client.publish(v1, "acme/once", WRITER)["error"]
-    other = Path(shutil.copytree(v2, tmp_path / "other"))
-    (other / manifest.NAME).chmod(0o644)
+    other = to_spoil(v2, tmp_path / "other")
     text = (other / manifest.NAME).read_text().replace('"version": "1.0.1"', '"version": "1.0.0"')
     (other / manifest.NAME).write_text(text)
     assert (

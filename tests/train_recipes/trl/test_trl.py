@@ -15,11 +15,11 @@ import pytest
 
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes import recipe as recipes, sft
 from robustbench_tc.train_recipes.rows import choose
 from robustbench_tc.train_recipes.trl import data, smoke, toy
 from tests.conftest import nightly
+from tests.refusals import refuses
 
 from .forked import run, start
 
@@ -303,7 +303,5 @@ def test_what_trl_cannot_begin_with_is_one_line(
                 (model / path.name).write_bytes(path.read_bytes())
         more = []
     given: Any = {"words": ["data=dr-full", *more], "rows": 4, "cpu": True}
-    with pytest.raises(UserError, match=said) as caught:
-        sft.sft(str(model), tmp_path / "run", str(folder / "toolrl-dr"), **given)
-    assert "\n" not in str(caught.value)
+    refuses(said, sft.sft, str(model), tmp_path / "run", str(folder / "toolrl-dr"), **given)
     assert not [*(tmp_path / "run").glob("*")]  # the next try is not refused for this one

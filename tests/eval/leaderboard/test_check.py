@@ -99,9 +99,8 @@ class Local:
     def submit(self, run: Path, org: str) -> submit.Submitted:
         return submit.submit(run, str(self.folder), Submission(model="Alpha-3B"), org=org)
 
-    def check(self, **how: Any) -> check.Report:
-        pr, everything = how.pop("pr", None), how.pop("everything", False)
-        return check.Checker(str(self.folder), **how).check(pr, everything)
+    def check(self, everything: bool = False, **how: Any) -> check.Report:
+        return check.Checker(str(self.folder), **how).check(None, everything)
 
     @property
     def files(self) -> dict[str, bytes]:

@@ -104,17 +104,6 @@ def test_the_first_validation_is_kept_for_a_resumed_run(tmp_path: Path) -> None:
     assert "val-core/action/gap_closure" not in at(0, 4.0)
 
 
-class Loader:
-    def __init__(self, batches: list[dict[str, Any]]) -> None:
-        self.batches = batches
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __iter__(self) -> Any:
-        return iter(self.batches)
-
-
 def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -> None:
     """The trainer here does what verl's does around its GPUs (test_verl.py has verl's own)."""
 
@@ -124,17 +113,15 @@ def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -
 
     class Trainer:
         config, global_steps = Config, 0
-        val_dataloader: Any = Loader(
-            [
-                {
-                    "extra_info": [
-                        {"clean_id": str(n), "component": None},
-                        {"clean_id": str(n), "component": "action"},
-                    ],
-                    "reward_model": [{"ground_truth": GOLD}] * 2,
-                }
-                for n in range(3)
-            ]
+        val_dataloader: Any = tuple(
+            {
+                "extra_info": [
+                    {"clean_id": str(n), "component": None},
+                    {"clean_id": str(n), "component": "action"},
+                ],
+                "reward_model": [{"ground_truth": GOLD}] * 2,
+            }
+            for n in range(3)
         )
 
         def _validate(self) -> dict[str, float]:

@@ -349,7 +349,7 @@ def scripts_in_texts(run: Path) -> Iterator[tuple[str, Spoil]]:
         if not isinstance(value, int | dict):
             yield f"settings {name}", settings(**{name: SCRIPT})
     for name in ("weights", "licence", "card", "agent", "defences", "contact", "note"):
-        yield f"submission {name}", partial(made.state, **{name: SCRIPT})
+        yield f"submission {name}", stated(f"model: Alpha-3B\n{name}: '{SCRIPT}'")
 
 
 def _script(name: str, found: dict[str, Json]) -> None:

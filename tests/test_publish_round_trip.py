@@ -21,6 +21,7 @@ from .builders import rlla_rows as made
 from .hub import WRITER, Hub
 from .hub_client import Client, rows_hash
 from .released import released, small_build
+from .trees import write
 
 REPO = "acme/robustbench-tc"
 
@@ -76,12 +77,6 @@ def test_every_config_streams_the_same_rows(client: Client, versions: dict[str, 
 
 
 def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_path: Path) -> None:
-    folder = tmp_path / "checkpoint"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(bytes(range(256)) * 40)
-    (folder / "config.json").write_text("{}")
-    (folder / "LICENSE").write_text("the base model's own")
-    (folder / "README.md").write_text("what the trainer wrote")
     results = [{"dataset": "robustbench-tc 1.0.0", "mode": "prompt", "clean": 0.5, "reward": 0.25}]
     description = {
         "name": "ToolRL-DR-Full tiny",
@@ -94,8 +89,14 @@ def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_p
         "recipe": {"learning_rate": 1e-6, "steps": 183},
         "results": results,
     }
-    (folder / "checkpoint.json").write_text(json.dumps(description))
-    frozen = released(folder, tmp_path / "release")
+    files = {
+        "model.safetensors": bytes(range(256)) * 40,
+        "config.json": "{}",
+        "LICENSE": "the base model's own",
+        "README.md": "what the trainer wrote",
+        "checkpoint.json": json.dumps(description),
+    }
+    frozen = released(write(tmp_path / "checkpoint", files), tmp_path / "release")
     assert frozen.kind == "checkpoint" and frozen.gate is None
     assert (tmp_path / "release" / "LICENSE").read_text() == "the base model's own"
     card = (tmp_path / "release" / "README.md").read_text()

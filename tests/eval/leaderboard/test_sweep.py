@@ -16,6 +16,7 @@ from robustbench_tc.eval.leaderboard import repository
 
 from ...commands import LIMIT_S, journaled, running
 from ...conftest import NIGHTLY, Rbtc
+from ...trees import write
 from .. import small
 
 FAKE = Path(__file__).with_name("fake_model.py")
@@ -93,8 +94,8 @@ def test_two_runs_and_two_failures_whatever_is_killed(few: Path, tmp_path: Path,
     checked = rbtc("leaderboard", "check", out)
     assert checked.code == 0 and checked.out.count("new: ") == 2 and "entries: 2" in checked.out
 
-    (killed).mkdir()  # what is left where it is killed while it begins
-    (killed / "README.md").write_bytes((out / "README.md").read_bytes().replace(bytes(out), bytes(killed)))
+    card = (out / "README.md").read_bytes().replace(bytes(out), bytes(killed))
+    write(killed, {"README.md": card})  # what is left where it is killed while it begins
     words = ("sweep", file, few, "--out", killed)
     work = killed / "sweep"
     marks = (

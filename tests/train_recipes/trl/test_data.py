@@ -11,6 +11,7 @@ from robustbench_tc.train_recipes import grpo, recipe as recipes, reward, sft, s
 from robustbench_tc.train_recipes.rows import choose
 from robustbench_tc.train_recipes.trl import data, smoke, toy
 from tests.refusals import refuses
+from tests.trees import write
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +113,7 @@ def test_mistakes_are_one_line(
 
 
 def test_weights_that_cannot_be_saved_are_one_line(training_data: Path, tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "small-Q4_1.gguf").write_bytes(b"GGUF")
+    write(tmp_path, {"model/small-Q4_1.gguf": b"GGUF"})
     refuses(
         r"small-Q4_1\.gguf is GGUF", sft.sft, str(tmp_path / "model"), tmp_path / "run", str(training_data)
     )
@@ -125,8 +125,7 @@ def test_a_folder_of_other_settings_is_refused(training_data: Path, tmp_path: Pa
     start.keep(run, {"lora": None})
     for other, more in ((run, {"lora": 2}), (run._replace(seed=1), {"lora": None})):
         refuses("other settings", start.keep, other, more)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    write(tmp_path, {"mine/thesis.txt": "x"})
     refuses("is not empty", start.keep, run._replace(out=tmp_path / "mine"), {})
     refuses("is not a folder", start.keep, run._replace(out=tmp_path / "mine" / "thesis.txt"), {})
     settings = tmp_path / "run" / start.SETTINGS
@@ -150,8 +149,7 @@ def test_fresh_keeps_a_folder_that_is_not_its_own(tmp_path: Path) -> None:
 
 
 def test_a_smoke_test_that_was_stopped_takes_the_build_that_is_there(tmp_path: Path) -> None:
-    (tmp_path / "base-0").mkdir()
-    (tmp_path / "base-0" / "config.json").write_text("{}")
+    write(tmp_path, {"base-0/config.json": "{}"})
     assert smoke._prepared(tmp_path, 0) == tmp_path / "base-0"
     (built,) = (tmp_path / "toolrl-dr" / "full").glob("train-*.parquet")
     before = built.stat().st_mtime_ns

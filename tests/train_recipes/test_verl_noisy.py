@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -189,17 +190,8 @@ def trainer_of(
     trainer.steps_per_epoch = len(trainer.train_dataset) // config.data.train_batch_size
     trainer.global_steps = 1
     trainer.agent_loop_manager = Manager(config, tokenizer)
-    trainer.actor_rollout_wg = Workers()
-    trainer.checkpoint_callback = Workers()
+    trainer.actor_rollout_wg = trainer.checkpoint_callback = Mock()  # the calls that a checkpoint makes
     return trainer
-
-
-class Workers:
-    """The calls that a checkpoint makes of the GPUs' workers."""
-
-    def save_checkpoint(self, *_: Any, **__: Any) -> None: ...
-    def load_checkpoint(self, *_: Any, **__: Any) -> None: ...
-    def on_save(self, **_: Any) -> None: ...
 
 
 def step(verl: Any, trainer: Any) -> tuple[dict[str, float], dict[str, dict[str, Any]]]:

@@ -40,8 +40,7 @@ NOWHERE = "http://127.0.0.1:9"
 @pytest.fixture
 def url() -> str:
     """A free port; the name under which a browser takes cookies that want https."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as free:
         return f"http://localhost:{free.getsockname()[1]}"
 
 

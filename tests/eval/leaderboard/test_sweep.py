@@ -31,8 +31,7 @@ def few(release: Path, tmp_path: Path) -> Path:
 
 def models(folder: Path, release: Path) -> Path:
     """A file of three models, of which one is asked in both modes."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     rows = inputs.load_samples(str(release)).rows
     fatal = next(row for row in rows if row.source == "tooleyes").messages[-1].content.strip()[:30]

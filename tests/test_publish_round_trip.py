@@ -89,7 +89,7 @@ def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_p
         "recipe": {"learning_rate": 1e-6, "steps": 183},
         "results": results,
     }
-    files = {
+    files: dict[str, str | bytes] = {
         "model.safetensors": bytes(range(256)) * 40,
         "config.json": "{}",
         "LICENSE": "the base model's own",

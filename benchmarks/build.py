@@ -8,9 +8,7 @@ add a tool, encode it) on the same rows and writing the same Parquet, in the sam
 """
 
 import json
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +25,8 @@ from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import read_pool
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Sample, arrow_schema
+
+from .scale import command
 
 RUNS = 3
 
@@ -47,31 +47,20 @@ def main(sources: Path = Path("../shared/sources")) -> None:
 
 
 def whole_process(sources: Path, out: Path, profile: str, runs: int) -> dict[str, float]:
-    """The command as a user runs it, texts checked and files written: seconds (median), peak resident memory,
-    and rows per CPU second."""
-    command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "build"]
+    """The command as a user runs it, texts checked and files written: seconds (median), peak memory, and rows
+    per CPU second."""
     folder = out / profile
-    command += ["--profile", profile, "--allow-missing"]
-    command += ["--sources", str(sources), "--force", "--out", str(folder)]
-    seconds, cpu_before = [], _cpu_of_children()
-    for _ in range(runs):
-        start = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        seconds.append(time.perf_counter() - start)
-    cpu = (_cpu_of_children() - cpu_before) / runs
+    words = ("--profile", profile, "--allow-missing", "--sources", sources, "--force", "--out", folder)
+    taken = [command("build", *words) for _ in range(runs)]
+    cpu = statistics.fmean(one["cpu_seconds"] for one in taken)
     counted = json.loads((folder / marker.BUILD).read_bytes())["rows"]
     rows = sum(sum(by_source.values()) for by_source in counted.values())
     return {
-        "seconds": statistics.median(seconds),
+        "seconds": statistics.median(one["seconds"] for one in taken),
         "cpu_seconds": cpu,
-        "peak_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
+        "peak_mib": max(one["peak_mib"] for one in taken),
         "rows_per_cpu_second": rows / cpu,
     }
-
-
-def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def rows_per_second(sources: Path, out: Path) -> dict[str, Any]:
@@ -95,24 +84,20 @@ def rows_per_second(sources: Path, out: Path) -> dict[str, Any]:
         made.to_parquet(str(out / "mapped.parquet"))
         return int(made.num_rows)
 
-    rates: dict[str, list[float]] = {"all": [], "same_name_A": [], "map": []}
-    for _ in range(RUNS):
-        rates["all"].append(_rate(lambda: ours(rule_types)))
-        rates["same_name_A"].append(_rate(lambda: ours(["same_name_A"])))
-        rates["map"].append(_rate(mapped))
-    median = {name: statistics.median(values) for name, values in rates.items()}
+    turns = [(_rate(ours, rule_types), _rate(ours, ["same_name_A"]), _rate(mapped)) for _ in range(RUNS)]
+    every, same_name, mapping = map(statistics.median, zip(*turns, strict=True))
     return {
-        "rule_types_rows_per_second": median["all"],
-        "same_name_A_rows_per_second": median["same_name_A"],
-        "dataset_map_rows_per_second": median["map"],
-        "ratio_rule_types_to_map": median["all"] / median["map"],
-        "ratio_same_edit_to_map": median["same_name_A"] / median["map"],
+        "rule_types_rows_per_second": every,
+        "same_name_A_rows_per_second": same_name,
+        "dataset_map_rows_per_second": mapping,
+        "ratio_rule_types_to_map": every / mapping,
+        "ratio_same_edit_to_map": same_name / mapping,
     }
 
 
-def _rate(work: Callable[[], int]) -> float:
+def _rate(work: Callable[..., int], *given: object) -> float:
     start = time.process_time()
-    rows = work()
+    rows = work(*given)
     return rows / (time.process_time() - start)
 
 

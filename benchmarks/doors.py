@@ -11,13 +11,15 @@ distractor comes in. Requests whole and streamed, one at a time and 16 at once.
 import asyncio
 import contextlib
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import cache, partial
+from itertools import product
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 import aiohttp
@@ -91,28 +93,24 @@ async def upstream(request: web.Request) -> web.StreamResponse:
     return reply
 
 
-class Bare:
+@cache
+def client() -> aiohttp.ClientSession:
+    """The one of this process, made when the loop runs."""
+    return aiohttp.ClientSession(auto_decompress=False, connector=aiohttp.TCPConnector(limit=0))
+
+
+async def relay(address: str, request: web.Request) -> web.StreamResponse:
     """The least that a relay can do."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self.client: aiohttp.ClientSession | None = None
-
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
-        if self.client is None:
-            self.client = aiohttp.ClientSession(
-                auto_decompress=False, connector=aiohttp.TCPConnector(limit=0)
-            )
-        body = await request.read()
-        kind = {"Content-Type": request.headers["Content-Type"]}
-        async with self.client.post(f"{self.address}/chat/completions", data=body, headers=kind) as found:
-            headers = {"Content-Type": found.headers["Content-Type"]}
-            reply = web.StreamResponse(status=found.status, headers=headers)
-            await reply.prepare(request)
-            async for piece in found.content.iter_any():
-                await reply.write(piece)
-            await reply.write_eof()
-            return reply
+    body = await request.read()
+    kind = {"Content-Type": request.headers["Content-Type"]}
+    async with client().post(f"{address}/chat/completions", data=body, headers=kind) as found:
+        headers = {"Content-Type": found.headers["Content-Type"]}
+        reply = web.StreamResponse(status=found.status, headers=headers)
+        await reply.prepare(request)
+        async for piece in found.content.iter_any():
+            await reply.write(piece)
+        await reply.write_eof()
+        return reply
 
 
 def serve_forever(handler: Any) -> None:
@@ -184,19 +182,16 @@ def measured(count: int, rounds: int) -> dict[str, Any]:
                 path.write_text(text)
                 journal = "" if name == "relay" else str(path.with_suffix(".jsonl"))
                 with process(HERE, "door", server, str(path), journal) as ours:
-                    for stream in (False, True):
-                        for at_once in (1, 16):
-                            ratios, seconds = [], []
-                            for _ in range(rounds):
-                                base = asyncio.run(timed(bare, count, stream, at_once))
-                                mine = asyncio.run(timed(ours, count, stream, at_once))
-                                ratios.append(mine / base)
-                                seconds.append(mine / count)
-                            key = f"{'streamed' if stream else 'whole'}_{at_once}_at_once"
-                            found.setdefault(name, {})[key] = {
-                                "ratio_to_bare": round(statistics.median(ratios), 3),
-                                "ms_a_request": round(1000 * statistics.median(seconds), 3),
-                            }
+                    for stream, at_once in product((False, True), (1, 16)):
+                        turns = [
+                            [asyncio.run(timed(url, count, stream, at_once)) for url in (bare, ours)]
+                            for _ in range(rounds)
+                        ]
+                        key = f"{'streamed' if stream else 'whole'}_{at_once}_at_once"
+                        found.setdefault(name, {})[key] = {
+                            "ratio_to_bare": round(median(mine / base for base, mine in turns), 3),
+                            "ms_a_request": round(1000 * median(mine / count for _, mine in turns), 3),
+                        }
     return found
 
 
@@ -208,7 +203,7 @@ def main(
         case ["upstream"]:
             serve_forever(upstream)
         case ["bare", address]:
-            serve_forever(Bare(address))
+            serve_forever(partial(relay, address))
         case ["door", address, plan, journal]:
             door(address, plan, journal)
         case _:

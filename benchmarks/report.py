@@ -7,7 +7,6 @@ the page itself (performance.now around a filter and the layout of its list), th
 """
 
 import json
-import os
 import statistics
 import tempfile
 import time
@@ -40,18 +39,11 @@ TIMED = """([name, value]) => {
 }"""
 
 
-def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
-    if sources is not None and sources.is_dir():
-        os.environ["RBTC_SOURCES"] = str(sources)
-        spec = BuildSpec(profile="paper")
-    else:
-        spec = BuildSpec(profile="bundled")
-    build_release(spec, folder / "release")
-    runs = []
-    for name in ("first", "second"):
-        run = answered.run(folder / name, folder / "release")
-        verdicts.score(run.path)
-        runs.append(run.path)
+def measured(sources: Path, times: int, folder: Path) -> dict[str, Any]:
+    build_release(BuildSpec(profile="paper", sources=sources), folder / "release")
+    runs = [answered.run(folder / name, folder / "release").path for name in ("first", "second")]
+    for run in runs:
+        verdicts.score(run)
     start = time.perf_counter()
     api.report(runs, folder / "page", allow_missing=True)
     made = time.perf_counter() - start
@@ -70,7 +62,7 @@ def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
                 taken += [page.evaluate(TIMED, [name, value]), page.evaluate(TIMED, [name, ""])]
             found[name] = {"median": round(statistics.median(taken), 1), "slowest": round(max(taken), 1)}
     return {
-        "profile": spec.profile,
+        "profile": "paper",
         "rows": rows,
         "runs": len(runs),
         "page_mb": round(page_file.stat().st_size / 1e6, 2),
@@ -80,7 +72,7 @@ def measured(sources: Path | None, times: int, folder: Path) -> dict[str, Any]:
     }
 
 
-def main(sources: Path | None = None, times: int = 9) -> None:
+def main(sources: Path = Path("../shared/sources"), times: int = 9) -> None:
     """Print the figures."""
     with tempfile.TemporaryDirectory() as folder:
         found = measured(sources, times, Path(folder))

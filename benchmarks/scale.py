@@ -12,14 +12,15 @@ sources of the growth are the paper's samples, copied under new ids; answers are
 
 import json
 import math
+import re
 import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE
 from typing import Annotated, Any
 
 import msgspec
@@ -219,63 +220,35 @@ def python(function: str, *arguments: object) -> dict[str, Any]:
 
 def measured(line: list[str]) -> dict[str, Any]:
     """Runs a command: what it printed, wall and processor seconds, peak memory of its process tree in MiB."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complaint:
-        process = subprocess.Popen(line, stdout=said, stderr=complaint, cwd=HERE.parent)
-        peak = Peak(process.pid)
-        code = process.wait()
-        seconds = time.perf_counter() - started
-        peak.stop()
-        said.seek(0)
-        complaint.seek(0)
-        if code:
-            sys.exit((complaint.read().strip().splitlines() or ["failed without a word"])[-1])
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return {
-            "said": said.read(),
-            "seconds": round(seconds, 1),
-            "cpu_seconds": round(spent, 1),
-            "peak_mib": round(peak.mib),
-        }
-
-
-class Peak(threading.Thread):
-    """Watches the memory of a process and everything below it, five times a second."""
-
-    def __init__(self, pid: int) -> None:
-        super().__init__(daemon=True)
-        self._pid, self._over = pid, threading.Event()
-        self.mib = 0.0
-        self.start()
-
-    def run(self) -> None:
-        while not self._over.wait(0.2):
-            self.mib = max(self.mib, sum(map(_pss, _tree(self._pid))) / 1024)
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join()
-
-
-def _tree(pid: int) -> Iterator[int]:
-    yield pid
-    try:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                yield from _tree(int(child))
-    except OSError:
-        return
+    before, started, peak = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter(), 0
+    with subprocess.Popen(line, stdout=PIPE, stderr=PIPE, text=True, cwd=HERE.parent) as process:
+        said = None
+        while said is None:
+            try:
+                said, complaint = process.communicate(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                peak = max(peak, _pss(process.pid))
+    if process.returncode:
+        sys.exit((complaint.strip().splitlines() or ["failed without a word"])[-1])
+    seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {
+        "said": said,
+        "seconds": round(seconds, 1),
+        "cpu_seconds": round(spent, 1),
+        "peak_mib": round(peak / 1024),
+    }
 
 
 def _pss(pid: int) -> int:
-    """Kilobytes, shared pages shared out."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+    """Kilobytes of a process and everything below it, shared pages shared out."""
+    total = 0
+    with suppress(OSError):  # it has ended
+        memory = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        total += sum(map(int, re.findall(r"^Pss: +([0-9]+)", memory, re.MULTILINE)))
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            total += sum(_pss(int(child)) for child in children.read_text().split())
+    return total
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ import importlib.machinery
 import json
 import sys
 import time
+import timeit
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,9 +59,7 @@ def _best(*works: Callable[[], None]) -> list[float]:
     turns: list[list[float]] = [[] for _ in works]
     while min(map(sum, turns)) < SECONDS:
         for work, taken in zip(works, turns, strict=True):
-            started = time.perf_counter()
-            work()
-            taken.append(time.perf_counter() - started)
+            taken.append(timeit.timeit(work, number=1))
     return [min(taken) for taken in turns]
 
 
@@ -68,11 +68,8 @@ def _slowest() -> dict[str, float]:
     found: dict[str, float] = {}
     for kind, text in hostile().items():
         for source in ORDERS:
-            best = float("inf")
-            for _ in range(3):
-                started = time.thread_time()
-                parse(text, source=source, tools=TOOLS)
-                best = min(best, time.thread_time() - started)
+            read = partial(parse, text, source=source, tools=TOOLS)
+            best = min(timeit.repeat(read, timer=time.thread_time, number=1, repeat=3))
             found[kind] = max(found.get(kind, 0.0), round(best * 1_000, 1))
     return dict(sorted(found.items(), key=lambda item: -item[1])[:3])
 

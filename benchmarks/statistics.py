@@ -60,7 +60,7 @@ def synthetic(seed: int) -> Outcomes:
     )
 
 
-def unpaired() -> None:
+def unpaired(_: list[Outcomes]) -> None:
     for model in paper.models():
         from_counts(paper.counts(model))
 
@@ -81,6 +81,18 @@ def marks(runs: list[Outcomes]) -> None:
         holm({code: pair.p for code, pair in pairs.items()})
 
 
+def accuracies(_: list[Outcomes]) -> None:
+    for cell in paper.cells():
+        intervals.accuracy(cell.correct, cell.n)
+
+
+def taken(work: Callable[[list[Outcomes]], None], runs: list[Outcomes]) -> tuple[float, float]:
+    """Seconds of a piece of work: the wall's, the processor's."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work(runs)
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
 def seconds_of_scipy(count: int) -> float:
     """Seconds per cell of scipy's percentile bootstrap."""
     from scipy.stats import bootstrap
@@ -97,24 +109,10 @@ def main(scipy_cells: int = 21) -> None:
     """Print the figures."""
     runs = [synthetic(seed) for seed in range(MODELS)]
     found: dict[str, object] = {"models": MODELS, "cells": len(paper.cells())}
-    works: list[tuple[str, Callable[[], None]]] = [
-        ("unpaired", unpaired),
-        ("clustered", lambda: clustered(runs)),
-        ("marks", lambda: marks(runs)),
-    ]
-    best: dict[str, tuple[float, float]] = {}
-    for _ in range(3):
-        for name, work in works:
-            wall, cpu = time.perf_counter(), time.process_time()
-            work()
-            taken = time.perf_counter() - wall, time.process_time() - cpu
-            best[name] = min(best.get(name, taken), taken)
-    for name, (wall_s, cpu_s) in best.items():
-        found[f"{name}_s"], found[f"{name}_cpu_s"] = round(wall_s, 3), round(cpu_s, 3)
-    started = time.perf_counter()
-    for cell in paper.cells():
-        intervals.accuracy(cell.correct, cell.n)
-    ours = time.perf_counter() - started
+    for work in (unpaired, clustered, marks):
+        wall_s, cpu_s = min(taken(work, runs) for _ in range(3))
+        found |= {f"{work.__name__}_s": round(wall_s, 3), f"{work.__name__}_cpu_s": round(cpu_s, 3)}
+    ours, _ = taken(accuracies, runs)
     found["accuracies_only_s"] = round(ours, 3)
     every = seconds_of_scipy(scipy_cells) * len(paper.cells())
     found |= {"scipy_accuracies_s": round(every, 2), "times_faster_than_scipy": round(every / ours)}

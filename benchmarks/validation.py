@@ -5,13 +5,11 @@
 The rows are made of the bundled starter samples: each clean row is repeated under ids of its own, with a
 tool more that brings it over 3 KB, and perturbed by all 22 types. The scorers' self-check and the units'
 own checks run too, as in `rbtc audit`; the judge does not. Writing the build is not measured. Memory is the
-sum of the peaks of all processes, pages that they share counted in each; CPU seconds are those of all.
+peak of the process tree, shared pages counted once; CPU seconds are those of all its processes.
 """
 
 import json
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +28,8 @@ from robustbench_tc.builders.sources import BUNDLED, read_pool
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample, Tool, arrow_schema, dumps
 
+from .scale import measured
+
 BYTES = 3_000
 
 
@@ -41,12 +41,11 @@ def main(folder: Path | None = None, rows: int = 100_000) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "robustbench-tc"
         about = write(folder, rows)
-        start = time.perf_counter()
-        command = [sys.executable, "-m", "benchmarks.validation", "--folder", str(folder)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        whole = time.perf_counter() - start
-    found = json.loads(done.stdout) | {"whole_process_s": round(whole, 1)}
-    json.dump({**about, **found, "target": "60 s, 2,048 MiB"}, sys.stdout, indent=1)
+        taken = measured([sys.executable, "-m", "benchmarks.validation", "--folder", str(folder)])
+    found = about | json.loads(taken["said"])
+    found |= {"cpu_s": taken["cpu_seconds"], "peak_mib": taken["peak_mib"]}
+    found |= {"whole_process_s": taken["seconds"], "target": "60 s, 2,048 MiB"}
+    json.dump(found, sys.stdout, indent=1)
     print()  # noqa: T201
 
 
@@ -75,16 +74,8 @@ def validate(folder: Path) -> dict[str, Any]:
         "of_them_reading_and_row_checks_s": round(scanned - start, 1),
         "of_them_great_expectations_s": round(end - scanned, 1),
         "rows_per_s": round(sum(scan.counts.values()) / (end - start)),
-        "cpu_s": round(sum(os.times()[:4]), 1),
         "processes": len(os.sched_getaffinity(0)),
-        "peak_mib": round(peak_kib() / 1024),
     }
-
-
-def peak_kib() -> int:
-    """This process's peak, and for each process of the pass the largest one's."""
-    mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return mine + len(os.sched_getaffinity(0)) * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 
 
 def write(folder: Path, wanted: int) -> dict[str, Any]:

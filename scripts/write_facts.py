@@ -105,10 +105,8 @@ def files() -> dict[Path, str]:
 
 def _between(page: str, name: str, lines: Iterable[str]) -> str:
     """The page with other lines between the two marks of a name."""
-    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-    before, rest = page.split(begin)
-    _, after = rest.split(end)
-    return "\n".join((f"{before}{begin}", "", *lines, "", f"{end}{after}"))
+    place = re.compile(rf"(<!-- {name} -->\n\n).*?(?=\n\n<!-- /{name} -->)", re.DOTALL)
+    return _replaced(place, page, "\n".join(lines), name)
 
 
 def _faults() -> Iterator[str]:
@@ -153,30 +151,26 @@ def _json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
 
 
-_COLUMNS = re.compile(r"(as clean,\n).*?(?=\n    from )", re.DOTALL)
-
-
 def _heatmap(text: str, kinds: tuple[taxonomy.PerturbationType, ...]) -> str:
     """The query with one column for each type, after `clean`."""
     names = ((k.code, k.code if k.code.islower() else f'"{k.code}"') for k in kinds)
     lines = (f"        max(accuracy) filter (where type_code = '{code}') as {name}" for code, name in names)
-    return _replaced(_COLUMNS, text, ",\n".join(lines), "sql/heatmap.sql")
-
-
-_MEANINGS = re.compile(r'(\nheatmap:\n.*?\n    clean: "Accuracy on clean\."\n).*?(?=\n\n)', re.DOTALL)
+    place = re.compile(r"(as clean,\n).*?(?=\n    from )", re.DOTALL)
+    return _replaced(place, text, ",\n".join(lines), "sql/heatmap.sql")
 
 
 def _marts(text: str, kinds: tuple[taxonomy.PerturbationType, ...]) -> str:
     """The marts' columns, with those of the heat map after `clean`."""
     lines = (f'    {k.code}: "Accuracy on {k.display_name} ({k.component})."' for k in kinds)
-    return _replaced(_MEANINGS, text, "\n".join(lines), "sql/marts.yml")
+    place = re.compile(r'(\nheatmap:\n.*?\n    clean: "Accuracy on clean\."\n).*?(?=\n\n)', re.DOTALL)
+    return _replaced(place, text, "\n".join(lines), "sql/marts.yml")
 
 
 def _replaced(place: re.Pattern[str], text: str, lines: str, name: str) -> str:
-    """The text with `lines` where the types' lines stood. Raises ValueError where there is no such place."""
+    """The text with `lines` where the earlier ones stood. Raises ValueError where there is no such place."""
     found, times = place.subn(lambda match: match.group(1) + lines, text)
     if times != 1:
-        raise ValueError(f"{name}: no place for the types' columns")
+        raise ValueError(f"{name}: no place for what is derived")
     return found
 
 

@@ -63,9 +63,12 @@ class Answer:
     content: bytes | None = None
 
 
-def refusal(status: int, message: str, code: str = "") -> Answer:
-    headers = {"X-Error-Message": message} | ({"X-Error-Code": code} if code else {})
-    return Answer(status, {"error": message}, headers)
+class Refused(Exception):
+    """Ends a request with an error."""
+
+    def __init__(self, status: int, message: str, code: str = "") -> None:
+        headers = {"X-Error-Message": message} | ({"X-Error-Code": code} if code else {})
+        self.answer = Answer(status, {"error": message}, headers)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -89,12 +92,14 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(fault.seconds)
         if fault and fault.truncate and route == "upload":
             self.payload = self.payload[: len(self.payload) // 2]
-        if fault and fault.status:
-            answer = refusal(fault.status, fault.message)
-            if fault.retry_after is not None:
-                answer.headers["Retry-After"] = str(fault.retry_after)
-        else:
+        try:
+            if fault and fault.status:
+                raise Refused(fault.status, fault.message)
             answer = act()
+        except Refused as refused:
+            answer = refused.answer
+        if fault and fault.retry_after is not None:
+            answer.headers["Retry-After"] = str(fault.retry_after)
         self.state.log.append([self.command, route, path, answer.status])
         if fault and fault.drop:
             self.close_connection = True
@@ -150,36 +155,33 @@ class Handler(BaseHTTPRequestHandler):
                 parts = [None if part is None else unquote(part) for part in match.groups()]
                 what = parts[2] or "info" if name == "repository" else name
                 return what, partial(getattr(self, f"_{name}"), *parts)
-        return "unknown", lambda: refusal(404, f"no route {self.command} {path}")
+        return "unknown", partial(self._no_route, path)
+
+    def _no_route(self, path: str) -> Answer:
+        raise Refused(404, f"no route {self.command} {path}")
 
     def _validate(self) -> Answer:
         return Answer(body={"errors": [], "warnings": []})
 
-    def _token(self) -> str | None:
-        return (self.headers.get("Authorization") or "").removeprefix("Bearer ").strip() or None
-
-    def _may_write(self, owner: str) -> Answer | None:
-        token = self._token()
+    def _token(self) -> str:
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ").strip()
         if token not in TOKENS:
-            return refusal(401, "Invalid credentials in Authorization header")
-        if token not in (WRITER, FINE) or owner != "acme":
-            return refusal(403, "You don't have the rights to do this")
-        return None
+            raise Refused(401, "Invalid credentials in Authorization header")
+        return token
 
-    def _may_propose(self, pull: Pull | None = None) -> Answer | None:
+    def _may_write(self, owner: str) -> bool:
+        return self._token() in (WRITER, FINE) and owner == "acme"
+
+    def _may_propose(self, pull: Pull | None = None) -> bool:
         """Whoever may write anywhere opens pull requests and comments; into one pushes its author."""
-        token = self._token()
-        if token not in TOKENS:
-            return refusal(401, "Invalid credentials in Authorization header")
-        if TOKENS[token] != "write" or (pull and pull.author != identity(token)["name"]):
-            return refusal(403, "You don't have the rights to do this")
-        return None
+        return TOKENS[self._token()] == "write" and (pull is None or pull.author == self._name())
+
+    def _require(self, allowed: bool) -> None:
+        if not allowed:
+            raise Refused(403, "You don't have the rights to do this")
 
     def _whoami(self) -> Answer:
-        token = self._token()
-        if token not in TOKENS:
-            return refusal(401, "Invalid credentials in Authorization header")
-        return Answer(body=identity(token))
+        return Answer(body=identity(self._token()))
 
     def _members(self, organisation: str) -> Answer:
         known = [identity(token) for token in TOKENS]
@@ -191,8 +193,7 @@ class Handler(BaseHTTPRequestHandler):
     def _create(self) -> Answer:
         asked = json.loads(self.payload)
         owner, kind = asked.get("organization") or "maintainer", f"{asked.get('type') or 'model'}s"
-        if refused := self._may_write(owner):
-            return refused
+        self._require(self._may_write(owner))
         name = f"{owner}/{asked['name']}"
         url = f"{self._base()}/{'datasets/' if kind == 'datasets' else ''}{name}"
         with self.state.lock:
@@ -214,7 +215,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _upload(self, repo: str, oid: str) -> Answer:
         if hashlib.sha256(self.payload).hexdigest() != oid:
-            return refusal(400, "the bytes are not those of the object")
+            raise Refused(400, "the bytes are not those of the object")
         self.state.objects[repo, oid] = self.payload
         return Answer(body={})
 
@@ -222,31 +223,26 @@ class Handler(BaseHTTPRequestHandler):
         self, kind: str, name: str, what: str | None, named: str | None, below: str | None
     ) -> Answer:
         what, revision, rest = what or "info", named or "main", below or ""
-        repo = self.state.repos.get((kind, name))
-        if repo is None:
-            return refusal(404, "Repository not found", "RepoNotFound")
+        repo = self._repo(kind, name)
         if what == "refs":
             return Answer(body=repo.refs())
         if what == "discussions":
             with self.state.lock:
                 return self._discussions(repo, kind, name, revision, rest)
-        proposed = "create_pr" in self.query or repo.pull(revision) is not None
-        refused = self._may_propose(repo.pull(revision)) if proposed else None
-        if refused or not proposed:
-            refused = self._may_write(name.split("/")[0])
-        if what in ("xet-write-token", "xet-read-token"):
-            if what == "xet-write-token" and refused:
-                return refused
+        if what == "xet-read-token":
             return self._xet_token()
-        if self.command == "POST" and what in ("preupload", "commit", "tag"):
-            if refused:
-                return refused
+        writes = self.command == "POST" and what in ("preupload", "commit", "tag")
+        if writes or what == "xet-write-token":
+            pull = repo.pull(revision)
+            proposed = ("create_pr" in self.query or pull is not None) and self._may_propose(pull)
+            self._require(proposed or self._may_write(name.split("/")[0]))
+        if what == "xet-write-token":
+            return self._xet_token()
+        if writes:
             with self.state.lock:
                 act = {"preupload": self._preupload, "commit": self._commit, "tag": self._tag}[what]
                 return act(repo, revision, f"{'datasets/' if kind == 'datasets' else ''}{name}")
-        commit = repo.resolve(revision)
-        if commit is None:
-            return refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        commit = self._resolved(repo, revision)
         if what in ("info", "revision"):
             return Answer(body=_info(name, commit, repo.commits[commit], blobs="blobs" in self.query))
         if what == "commits":
@@ -257,7 +253,18 @@ class Handler(BaseHTTPRequestHandler):
             return Answer(body=listed)
         if what == "tree":
             return self._tree(repo.commits[commit], rest)
-        return refusal(404, f"no route {what}")
+        raise Refused(404, f"no route {what}")
+
+    def _repo(self, kind: str, name: str) -> Repo:
+        if (kind, name) not in self.state.repos:
+            raise Refused(404, "Repository not found", "RepoNotFound")
+        return self.state.repos[kind, name]
+
+    def _resolved(self, repo: Repo, revision: str) -> str:
+        commit = repo.resolve(revision)
+        if commit is None:
+            raise Refused(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        return commit
 
     def _preupload(self, repo: Repo, revision: str, address: str) -> Answer:
         tree = repo.commits[repo.head]
@@ -275,7 +282,7 @@ class Handler(BaseHTTPRequestHandler):
     def _commit(self, repo: Repo, revision: str, address: str) -> Answer:
         pull = repo.pull(revision)
         if revision != "main" and pull is None:
-            return refusal(400, "only main and pull requests take commits here")
+            raise Refused(400, "only main and pull requests take commits here")
         head = pull.head if pull else repo.head
         tree, header = dict(repo.commits[head]), {"summary": "", "description": ""}
         store = address if address.startswith("datasets/") else f"models/{address}"
@@ -285,14 +292,14 @@ class Handler(BaseHTTPRequestHandler):
             if operation["key"] == "header":
                 header |= value
                 if value.get("parentCommit") not in (None, head):
-                    return refusal(412, "A commit has happened since. Please refresh and try again.")
+                    raise Refused(412, "A commit has happened since. Please refresh and try again.")
             elif operation["key"] == "file":
                 tree[value["path"]] = Blob(base64.b64decode(value["content"]), lfs=False)
             elif operation["key"] == "lfsFile":
                 content = self.state.objects.get((store, value["oid"]))
                 blob = self.state.xet.blob(value["oid"]) if content is None else Blob(content, lfs=True)
                 if blob is None:
-                    return refusal(400, f"LFS pointer pointed to a file that does not exist: {value['path']}")
+                    raise Refused(400, f"LFS pointer pointed to a file that does not exist: {value['path']}")
                 tree[value["path"]] = blob
             elif operation["key"] == "deletedFile":
                 del tree[value["path"]]
@@ -313,7 +320,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _name(self) -> str:
         """The account that asks."""
-        return str(identity(self._token() or "")["name"])
+        return str(identity(self._token())["name"])
 
     def _discussions(self, repo: Repo, kind: str, name: str, number: str, act: str) -> Answer:
         """The list of pull requests in pages, the page of one, and what is done to one."""
@@ -330,17 +337,16 @@ class Handler(BaseHTTPRequestHandler):
             return Answer(body={"discussions": page, "count": len(there), "start": start})
         pull = repo.pulls.get(int(number))
         if pull is None:
-            return refusal(404, f"no discussion {number}")
+            raise Refused(404, f"no discussion {number}")
         conflicts = repo.conflicts(pull) if pull.status == "open" else []
         if not act:
             return Answer(body=pull.shown(name, kind, conflicts))
         theirs = act != "merge" and (act == "comment" or pull.author == self._name())
-        if refused := self._may_propose() if theirs else self._may_write(name.split("/")[0]):
-            return refused
+        self._require(self._may_propose() if theirs else self._may_write(name.split("/")[0]))
         said = json.loads(self.payload or b"null") or {}
         if act == "merge":
             if conflicts or pull.status != "open":
-                return refusal(409, f"conflicts in {', '.join(conflicts)}, or not open")
+                raise Refused(409, f"conflicts in {', '.join(conflicts)}, or not open")
             repo.merge(pull)
         if act == "comment":
             return Answer(body={"newMessage": pull.comment(self._name(), said["comment"])})
@@ -348,11 +354,9 @@ class Handler(BaseHTTPRequestHandler):
         return Answer(body={"newStatus": pull.tell("status-change", self._name(), {"status": pull.status})})
 
     def _tag(self, repo: Repo, revision: str, address: str) -> Answer:
-        name, commit = json.loads(self.payload)["tag"], repo.resolve(revision)
-        if commit is None:
-            return refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        name, commit = json.loads(self.payload)["tag"], self._resolved(repo, revision)
         if name in repo.tags:
-            return refusal(409, f"Tag {name} already exists")
+            raise Refused(409, f"Tag {name} already exists")
         repo.tags[name] = commit
         return Answer(body={})
 
@@ -362,7 +366,7 @@ class Handler(BaseHTTPRequestHandler):
         recursive = self.query.get("recursive", [""])[0].lower() in ("true", "1")
         entries = listing(tree, folder, recursive)
         if folder and not entries:
-            return refusal(404, f"{folder} does not exist", "EntryNotFound")
+            raise Refused(404, f"{folder} does not exist", "EntryNotFound")
         return Answer(body=entries)
 
     def _xet_token(self) -> Answer:
@@ -376,15 +380,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def _resolve(self, named: str | None, name: str, revision: str, path: str) -> Answer:
         kind = named or "models"
-        repo = self.state.repos.get((kind, name))
-        if repo is None:
-            return refusal(404, "Repository not found", "RepoNotFound")
-        commit = repo.resolve(revision)
-        if commit is None:
-            return refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        repo = self._repo(kind, name)
+        commit = self._resolved(repo, revision)
         blob = repo.commits[commit].get(path)
         if blob is None:
-            return refusal(404, "Entry not found", "EntryNotFound")
+            raise Refused(404, "Entry not found", "EntryNotFound")
         headers = {
             "X-Repo-Commit": commit,
             "ETag": f'"{blob.oid}"',

@@ -8,12 +8,13 @@ The handler gets the body of each chat request and returns a reply: a text, a wh
 """
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from aiohttp import web
+from anyio.from_thread import start_blocking_portal
 
 Json = Any
 
@@ -162,11 +163,6 @@ class LoopbackServer:
         self.at_once = 0
         """The most chat requests that were ever under way together."""
         self._under_way = 0
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._stop: asyncio.Event | None = None
-        self._failed: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     @property
     def url(self) -> str:
@@ -178,37 +174,24 @@ class LoopbackServer:
         return len(self.bodies)
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait(60)
-        if self._failed is not None:
-            raise self._failed
+        with ExitStack() as stack:
+            portal = stack.enter_context(start_blocking_portal())
+            stack.enter_context(portal.wrap_async_context_manager(self._served()))
+            self._open = stack.pop_all()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._open.close()
 
-    def _run(self) -> None:
-        try:
-            self._loop.run_until_complete(self._serve())
-        except BaseException as error:  # raised where the server is entered
-            self._failed = error
-            self._ready.set()
-        finally:
-            self._loop.close()
-
-    async def _serve(self) -> None:
+    @asynccontextmanager
+    async def _served(self) -> AsyncIterator[None]:
         app = web.Application(client_max_size=64 * 2**20)
         self.add_routes(app)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port)
-        await site.start()
+        await web.TCPSite(runner, "127.0.0.1", self.port).start()
         self.port = runner.addresses[0][1]
-        self._stop = asyncio.Event()
-        self._ready.set()
-        await self._stop.wait()
+        yield
         await runner.cleanup()
 
     # What a server of another protocol says otherwise (tests/provider_servers.py).

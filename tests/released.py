@@ -42,6 +42,22 @@ def small_build(
     return folder
 
 
+def to_spoil(release: Path, to: Path) -> Path:
+    """A copy of a release in which files can be changed."""
+    shutil.copytree(release, to)
+    for path in to.rglob("*"):
+        path.chmod(0o755)
+    return to
+
+
+def forge(folder: Path) -> None:
+    """Another card, and a manifest that states it: whoever changes a file can change the manifest."""
+    (folder / "README.md").write_text("another card")
+    frozen = manifest.read_manifest(folder)
+    files = {**frozen.files, "README.md": manifest.entry(folder / "README.md")}
+    (folder / manifest.NAME).write_bytes(msgspec.structs.replace(frozen, files=files).json())
+
+
 def report_says(folder: Path, **what: Any) -> None:
     """Changes fields of the build report, and names the files that are there."""
     path = folder / marker.BUILD

@@ -26,7 +26,7 @@ from robustbench_tc.schema import Call, Sample, dumps, record
 
 from .conftest import Done
 from .refusals import refuses
-from .released import MOMENT, released, report_says
+from .released import MOMENT, released, report_says, to_spoil
 
 if find_spec("great_expectations") is None:  # only looked for: importing it takes seconds
     pytest.skip("needs the extra audit (make env)", allow_module_level=True)
@@ -255,8 +255,7 @@ def test_what_cannot_be_amended_is_one_line(
     assert "it is not a release" in refused(build, wrong.clean_id, right)
     never = ((Call(wrong.golden_answers[0][0].name, {"no_such_parameter": ["x"]}),),)
     assert "its scorer refuses the new answer" in refused(release, wrong.clean_id, never)
-    spoilt = Path(shutil.copytree(release, tmp_path / "spoilt"))
-    (spoilt / "README.md").chmod(0o644)
+    spoilt = to_spoil(release, tmp_path / "spoilt")
     (spoilt / "README.md").write_text("x")
     assert "is not as it was released" in refused(spoilt, wrong.clean_id, right)
 

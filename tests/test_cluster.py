@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -271,20 +272,12 @@ def test_gpus_that_are_not_there_are_not_waited_for(running: None, rbtc: Rbtc, t
 
 def descendants(pid: int) -> dict[int, str]:
     """Process ids below `pid` with what they call themselves."""
-    parents, names = {}, {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            names[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except (OSError, IndexError):
-            continue
     found: dict[int, str] = {}
-    for child in parents:
-        above = child
-        while above in parents and above != pid:
-            above = parents[above]
-        if above == pid and child != pid:
-            found[child] = names.get(child, "")
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # it has ended
+            for child in map(int, children.read_text().split()):
+                found |= descendants(child)
+                found[child] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     return found
 
 

@@ -21,6 +21,7 @@ from .builders import rlla_rows as made
 from .hub import WRITER, Hub
 from .hub_client import Client, rows_hash
 from .released import released, small_build
+from .trees import write
 
 REPO = "acme/robustbench-tc"
 
@@ -76,12 +77,6 @@ def test_every_config_streams_the_same_rows(client: Client, versions: dict[str, 
 
 
 def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_path: Path) -> None:
-    folder = tmp_path / "checkpoint"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(bytes(range(256)) * 40)
-    (folder / "config.json").write_text("{}")
-    (folder / "LICENSE").write_text("the base model's own")
-    (folder / "README.md").write_text("what the trainer wrote")
     results = [{"dataset": "robustbench-tc 1.0.0", "mode": "prompt", "clean": 0.5, "reward": 0.25}]
     description = {
         "name": "ToolRL-DR-Full tiny",
@@ -94,8 +89,14 @@ def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_p
         "recipe": {"learning_rate": 1e-6, "steps": 183},
         "results": results,
     }
-    (folder / "checkpoint.json").write_text(json.dumps(description))
-    frozen = released(folder, tmp_path / "release")
+    files: dict[str, str | bytes] = {
+        "model.safetensors": bytes(range(256)) * 40,
+        "config.json": "{}",
+        "LICENSE": "the base model's own",
+        "README.md": "what the trainer wrote",
+        "checkpoint.json": json.dumps(description),
+    }
+    frozen = released(write(tmp_path / "checkpoint", files), tmp_path / "release")
     assert frozen.kind == "checkpoint" and frozen.gate is None
     assert (tmp_path / "release" / "LICENSE").read_text() == "the base model's own"
     card = (tmp_path / "release" / "README.md").read_text()
@@ -124,8 +125,7 @@ def test_training_data_make_the_same_round_trip(hub: Hub, client: Client, traini
     assert frozen.kind == "toolrl-dr" and frozen.rows["full"] == 24 + 2 * 3
     done = client.publish(training, "acme/toolrl-dr", WRITER)
     assert hub.tags("datasets/acme/toolrl-dr") == {"v0.1.0": done["commit"]}
-    loaded = client.load("acme/toolrl-dr", "v0.1.0", ["full", "mixed", "retry", "paft"])
-    for config, found in loaded.items():
+    for config, found in client.load("acme/toolrl-dr", "v0.1.0", ["full", "mixed", "retry", "paft"]).items():
         assert set(found["rows"]) == {"train", "validation"}
         for name, sha256 in found["files"].items():
             assert name.startswith(f"{config}/") and frozen.files[name].sha256 == sha256

@@ -251,8 +251,7 @@ def test_a_planted_token_stops_the_release_and_is_not_repeated(
     secret = "planted-token-0123456789"
     monkeypatch.setenv(variable, secret)
     report_says(copy, generators={"redundant": {"generator": f"http://x/?key={secret}", "asked": 1}})
-    refused = refuses(f"holds the value of {variable}", released, copy, tmp_path / "out")
-    assert secret not in refused
+    assert secret not in refuses(f"holds the value of {variable}", released, copy, tmp_path / "out")
 
 
 def test_a_token_inside_compressed_rows_is_found(

@@ -26,6 +26,7 @@ from .loopback import LoopbackServer
 from .refusals import refuses
 from .released import MOMENT, report_says
 from .test_verify import make_key, no_warning
+from .trees import write
 
 if find_spec("great_expectations") is None:  # only looked for: importing it takes seconds
     pytest.skip("needs the extra audit (make env)", allow_module_level=True)
@@ -132,8 +133,7 @@ class Reworded:
         tools["output"][0]["description"] += " It needs no account."
         self.pair = (text["input"], text["output"])
         self.tools = [tool["description"] for tool in tools["output"]]
-        answers.mkdir()
-        (answers / "generations.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        write(answers, {"generations.jsonl": "".join(f"{json.dumps(line)}\n" for line in lines)})
         build_release(BuildSpec(profile="bundled", generators=(f"recorded:{answers}",)), folder)
         self.folder = folder
 

@@ -59,8 +59,7 @@ def test_a_run_may_only_ask_for_its_own_identity(workflow: dict[Any, Any]) -> No
     (job,) = workflow["jobs"].values()
     assert job["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
     assert job["environment"] == "release"
-    secrets = re.findall(r"secrets\.(\w+)", WORKFLOW.read_text())
-    assert sorted(secrets) == ["HF_TOKEN", "RELEASE_KEY"]
+    assert sorted(re.findall(r"secrets\.(\w+)", WORKFLOW.read_text())) == ["HF_TOKEN", "RELEASE_KEY"]
 
 
 def test_the_bundle_lies_beside_the_release_and_is_kept(workflow: dict[Any, Any]) -> None:
@@ -78,8 +77,7 @@ def test_the_bundle_lies_beside_the_release_and_is_kept(workflow: dict[Any, Any]
 def linted(*words: str | Path) -> str:
     """What a linter of the environment says of files."""
     program = Path(sys.executable).parent / words[0]
-    command = [program, *words[1:]]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, *words[1:]], cwd=ROOT, capture_output=True, text=True, timeout=60)
     return "" if done.returncode == 0 else done.stdout + done.stderr or str(done.returncode)
 
 

@@ -18,9 +18,20 @@ from robustbench_tc.release.verify import verify
 
 from .conftest import Done
 from .refusals import refuses
-from .released import release_of
+from .released import forge, release_of, to_spoil
+from .trees import write
 
 pytest.importorskip("cryptography", reason="needs the extra sign (make env)")
+
+
+def write_private(path: Path, key: Any, form: str = "OpenSSH", password: str = "") -> Path:
+    """The key in a file that nobody else can read."""
+    from cryptography.hazmat.primitives import serialization as forms
+
+    locked = forms.BestAvailableEncryption(password.encode()) if password else forms.NoEncryption()
+    path.write_bytes(key.private_bytes(forms.Encoding.PEM, getattr(forms.PrivateFormat, form), locked))
+    path.chmod(0o600)
+    return path
 
 
 def make_key(folder: Path, name: str) -> Path:
@@ -29,10 +40,7 @@ def make_key(folder: Path, name: str) -> Path:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.generate()
-    path = folder / name
-    text = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.OpenSSH, forms.NoEncryption())
-    path.write_bytes(text)
-    path.chmod(0o600)
+    path = write_private(folder / name, key)
     public = key.public_key().public_bytes(forms.Encoding.OpenSSH, forms.PublicFormat.OpenSSH)
     path.with_suffix(".pub").write_bytes(public + b" maintainers@example.org\n")
     return path
@@ -64,10 +72,7 @@ def release(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def spoilt(release: Path, tmp_path: Path) -> Path:
     """A release to spoil."""
-    folder = Path(shutil.copytree(release, tmp_path / "spoilt"))
-    for path in folder.rglob("*"):
-        path.chmod(0o755)
-    return folder
+    return to_spoil(release, tmp_path / "spoilt")
 
 
 def kinds(folder: Path, **how: Any) -> list[tuple[str, str]]:
@@ -81,10 +86,9 @@ DATA = "CD_AB/test-00000-of-00001.parquet"
 
 def test_a_line_per_file_that_is_not_as_released(spoilt: Path, rbtc: Callable[..., Done]) -> None:
     assert rbtc("verify", spoilt).code == 0
-    (spoilt / "README.md").write_text("another card")
-    (spoilt / DATA).write_bytes(bytes(reversed((spoilt / DATA).read_bytes())))
+    backwards = (spoilt / DATA).read_bytes()[::-1]
+    write(spoilt, {"README.md": "another card", DATA: backwards, "extra.txt": ""})
     next((spoilt / "clean").glob("*.parquet")).unlink()
-    (spoilt / "extra.txt").write_text("")
     code, out, err = rbtc("verify", spoilt)
     lines = out.splitlines()
     assert code == 1 and err == ""
@@ -111,9 +115,7 @@ def test_what_git_and_the_hubs_client_keep_is_named_and_let_be(
         ".git/lfs/objects/ab/cd",
         ".cache/huggingface/download/x.metadata",
     ]
-    for path in ours:
-        (spoilt / path).parent.mkdir(parents=True, exist_ok=True)
-        (spoilt / path).write_text("")
+    write(spoilt, dict.fromkeys(ours, ""))
     code, out, _ = rbtc("verify", spoilt)
     assert code == 0 and all(path in out for path in ours)
     assert verify(spoilt).tolerated == tuple(sorted(ours))
@@ -138,9 +140,7 @@ def test_what_git_and_the_hubs_client_keep_is_named_and_let_be(
     ],
 )
 def test_whatever_else_lies_there_is_surplus(path: str, spoilt: Path) -> None:
-    (spoilt / path).parent.mkdir(parents=True, exist_ok=True)
-    (spoilt / path).write_text("")
-    assert kinds(spoilt) == [("surplus", path)]
+    assert kinds(write(spoilt, {path: ""})) == [("surplus", path)]
 
 
 def test_a_link_is_never_a_file_of_a_release(spoilt: Path, tmp_path: Path) -> None:
@@ -151,12 +151,11 @@ def test_a_link_is_never_a_file_of_a_release(spoilt: Path, tmp_path: Path) -> No
     (spoilt / ".git" / "hook").symlink_to(tmp_path / "data")
     os.mkfifo(spoilt / "pipe")
     assert kinds(spoilt) == [("link", path) for path in (".git/hook", DATA, "aside", "pipe")]
-
-
-def test_a_link_is_found_before_it_is_followed(spoilt: Path, tmp_path: Path) -> None:
+    # A link is found before it is followed.
     shutil.rmtree(spoilt / "CD_AB")
     (spoilt / "CD_AB").symlink_to(tmp_path)
-    assert kinds(spoilt) == [("missing", DATA), ("link", "CD_AB")]
+    found = [("link", path) for path in (".git/hook", "CD_AB", "aside", "pipe")]
+    assert kinds(spoilt) == [("missing", DATA), *found]
 
 
 def test_the_copy_in_the_hubs_cache_may_be_links_into_its_blobs(release: Path, tmp_path: Path) -> None:
@@ -205,7 +204,6 @@ def test_a_broken_manifest_is_one_line(text: str, spoilt: Path, rbtc: Callable[.
 
 def test_a_file_name_does_not_reach_the_terminal(spoilt: Path, rbtc: Callable[..., Done]) -> None:
     (spoilt / "a\x1b]0;b\ngood: all").write_text("")
-    (os.fsencode(spoilt) + b"/\xff").decode("utf-8", "surrogateescape")
     Path(os.fsdecode(os.fsencode(spoilt) + b"/\xff")).write_text("")
     code, out, _ = rbtc("verify", spoilt)
     assert code == 1 and out.splitlines() == [r"surplus: a\x1b]0;b\ngood: all", r"surplus: \udcff"]
@@ -268,13 +266,8 @@ def test_an_unsigned_release_is_refused(spoilt: Path, keys: Path, rbtc: Callable
 
 
 def test_a_forged_release_is_intact_and_not_signed(spoilt: Path, keys: Path) -> None:
-    """Whoever changes a file can change the manifest: only the key tells."""
-    (spoilt / "README.md").write_text("another card")
-    frozen = manifest.read_manifest(spoilt)
-    files = {**frozen.files, "README.md": manifest.entry(spoilt / "README.md")}
-    import msgspec
-
-    (spoilt / manifest.NAME).write_bytes(msgspec.structs.replace(frozen, files=files).json())
+    """Only the key tells."""
+    forge(spoilt)
     assert kinds(spoilt) == []
     assert kinds(spoilt, key=keys / "ours.pub") == [("signature", manifest.SIGNATURE)]
     # … nor does a signature of the forger's own, or a key that lies in the release, help
@@ -370,29 +363,21 @@ def test_a_file_without_a_public_key_is_one_line(
 
 
 def test_keys_of_other_kinds_are_refused(keys: Path, tmp_path: Path, release: Path) -> None:
-    from cryptography.hazmat.primitives import serialization as forms
     from cryptography.hazmat.primitives.asymmetric import rsa
 
     refuses("is a private key: --key takes the public one", verify, release, key=keys / "ours")
     refuses("no private key that can be read", sign.private_key, keys / "ours.pub", warn=no_warning)
-    other = rsa.generate_private_key(65537, 2048)
-    pem = other.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
-    (tmp_path / "rsa").write_bytes(pem)
-    (tmp_path / "rsa").chmod(0o600)
-    refuses("is not an ed25519 key", sign.private_key, tmp_path / "rsa", warn=no_warning)
+    other = write_private(tmp_path / "rsa", rsa.generate_private_key(65537, 2048), "PKCS8")
+    refuses("is not an ed25519 key", sign.private_key, other, warn=no_warning)
     refuses("no key at", sign.private_key, tmp_path / "none", warn=no_warning)
 
 
 @pytest.mark.parametrize("form", ["OpenSSH", "PKCS8"])
 def test_an_encrypted_key_asks_for_its_passphrase(form: str, tmp_path: Path) -> None:
-    from cryptography.hazmat.primitives import serialization as forms
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.generate()
-    locked = forms.BestAvailableEncryption(b"open sesame")
-    path = tmp_path / "key"
-    path.write_bytes(key.private_bytes(forms.Encoding.PEM, getattr(forms.PrivateFormat, form), locked))
-    path.chmod(0o600)
+    path = write_private(tmp_path / "key", key, form, "open sesame")
     refuses("is encrypted: sign at a terminal", sign.private_key, path, warn=no_warning)
     refuses(
         "the passphrase does not open it",

@@ -19,7 +19,7 @@ from robustbench_tc.release.verify import verify
 from .hub import WRITER, Hub
 from .hub_client import Client
 from .refusals import refuses
-from .released import release_of
+from .released import forge, release_of, to_spoil
 from .test_verify import flipped, make_key, no_warning
 
 REPO = "acme/robustbench-tc"
@@ -78,21 +78,13 @@ def test_a_folder_is_compared_with_the_hub(client: Client, release: Path) -> Non
 def test_against_the_hub_every_changed_byte_of_every_file_is_found(
     data: st.DataObject, client: Client, release: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = flipped(data, release, tmp_path_factory)
-    found = client.verify(str(folder), against=f"{REPO}@v1.0.0")
+    found = client.verify(str(flipped(data, release, tmp_path_factory)), against=f"{REPO}@v1.0.0")
     assert "error" in found or found["problems"]
 
 
 def test_a_forged_folder_is_not_the_hubs(client: Client, release: Path, tmp_path: Path) -> None:
-    import msgspec
-
-    folder = Path(shutil.copytree(release, tmp_path / "forged"))
-    for path in folder.rglob("*"):
-        path.chmod(0o755)
-    (folder / "README.md").write_text("another card")
-    frozen = manifest.read_manifest(folder)
-    files = {**frozen.files, "README.md": manifest.entry(folder / "README.md")}
-    (folder / manifest.NAME).write_bytes(msgspec.structs.replace(frozen, files=files).json())
+    folder = to_spoil(release, tmp_path / "forged")
+    forge(folder)
     assert verify(folder).intact
     found = client.verify(str(folder), against=f"{REPO}@v1.0.0")
     assert found["problems"] == [["bad", "README.md"], ["bad", manifest.NAME]]

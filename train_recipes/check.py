@@ -7,6 +7,7 @@ from the text that the reward sees. Each of these is a finding here, in one line
 
 import contextlib
 import io
+import statistics
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -162,10 +163,8 @@ def _within(what: str, lengths: Sequence[int], limit: int, hint: str) -> Finding
             "failed",
             f"{len(over)} of {len(lengths)} exceed {limit} tokens (row {row}: {longest}): {hint}",
         )
-    ordered = sorted(lengths)
-    return Finding(
-        what, "ok", f"median {ordered[len(ordered) // 2]}, longest {ordered[-1]} of {limit} tokens"
-    )
+    median = statistics.median_high(lengths)
+    return Finding(what, "ok", f"median {median}, longest {max(lengths)} of {limit} tokens")
 
 
 # --- GRPO ---------------------------------------------------------------------------------------------

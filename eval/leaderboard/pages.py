@@ -30,8 +30,6 @@ TIERS = {
 NAME = 26
 """Letters of the best model's name, which stands at the end of the line."""
 
-SIZE = (900, 260)
-
 
 class Cell(NamedTuple):
     """A value as people read it."""
@@ -313,7 +311,7 @@ def progress(board: Board) -> Markup:
             )
         ],
         "perturbed accuracy of every run that is vouched for over time, and the best so far as a line",
-        size=SIZE,
+        size=(900, 260),
         right=200,
         kind="progress",
     )

@@ -8,7 +8,6 @@ import contextlib
 import os
 import sys
 import types
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -27,65 +26,41 @@ class _CpuModule(types.ModuleType):
         return getattr(torch.cpu, name, lambda *_, **__: 0)
 
 
-@platform_manager.PlatformRegistry.register(platform="cpu")
-class CpuPlatform(PlatformBase):
-    """The smallest answers that verl's interface takes."""
+ANSWERS = {
+    "is_available": True,
+    "current_device": torch.device("cpu"),
+    "device_count": 1,
+    "set_device": None,
+    "synchronize": None,
+    "set_allocator_settings": None,
+    "empty_cache": None,
+    "get_device_capability": (None, None),
+    "communication_backend_name": "gloo",
+    "visible_devices_envvar": "CPU_VISIBLE_DEVICES",
+    "nvtx_range": contextlib.nullcontext(),
+    "profiler_start": None,
+    "profiler_stop": None,
+    "ray_resource_name": "CPU",
+    "ray_noset_envvars": [],
+    "is_ipc_supported": False,
+    "cudart": None,
+}
+"""The smallest answers that verl's interface takes: method → what it always gives."""
 
-    device_name = property(lambda self: "cpu")
-    vendor_name = property(lambda self: "cpu")
-    device_module = property(lambda self: _CpuModule("cpu"))
 
-    def is_available(self) -> bool:
-        return True
+def _always(answer: Any) -> Any:
+    return lambda *_, **__: answer
 
-    def current_device(self) -> Any:
-        return torch.device("cpu")
 
-    def device_count(self) -> int:
-        return 1
+def _seed(self: Any, seed: int) -> None:
+    torch.manual_seed(seed)
 
-    def set_device(self, device_index: int) -> None: ...
 
-    def synchronize(self, device_index: int | None = None) -> None: ...
-
-    def manual_seed(self, seed: int) -> None:
-        torch.manual_seed(seed)
-
-    def manual_seed_all(self, seed: int) -> None:
-        torch.manual_seed(seed)
-
-    def set_allocator_settings(self, settings: str) -> None: ...
-
-    def empty_cache(self) -> None: ...
-
-    def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:
-        return None, None
-
-    def communication_backend_name(self) -> str:
-        return "gloo"
-
-    def visible_devices_envvar(self) -> str:
-        return "CPU_VISIBLE_DEVICES"
-
-    @contextlib.contextmanager
-    def nvtx_range(self, msg: str) -> Iterator[None]:
-        yield
-
-    def profiler_start(self) -> None: ...
-
-    def profiler_stop(self) -> None: ...
-
-    def ray_resource_name(self) -> str:
-        return "CPU"
-
-    def ray_noset_envvars(self) -> list[str]:
-        return []
-
-    def is_ipc_supported(self) -> bool:
-        return False
-
-    def cudart(self) -> Any:
-        return None
+METHODS = {name: _always(answer) for name, answer in ANSWERS.items()}
+METHODS |= {"manual_seed": _seed, "manual_seed_all": _seed}
+METHODS |= {"device_name": "cpu", "vendor_name": "cpu", "device_module": property(_always(_CpuModule("cpu")))}
+CpuPlatform = type("CpuPlatform", (PlatformBase,), METHODS)
+platform_manager.PlatformRegistry.register(platform="cpu")(CpuPlatform)
 
 
 def _gloo(timeout_second: int = 600) -> tuple[int, int, int]:

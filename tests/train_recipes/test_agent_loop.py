@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ..known import INJECTED_ERRORS
@@ -99,12 +100,15 @@ def rollout(
 
 
 def test_the_first_call_meets_the_error_and_the_second_succeeds(config: Any, tokenizer: Any) -> None:
-    output, server = rollout(config, tokenizer, [GOLD, GOLD, REPLY])
+    output, server = rollout(config, tokenizer, [GOLD, GOLD, REPLY], priority=np.int64(5))
     assert output.extra_fields["error_attempt"] == 0
     assert [text.strip() for text in output.extra_fields["attempts"]] == [GOLD, GOLD, REPLY]
     assert f"<|im_start|>user\n<obs> {RATE_LIMIT} </obs><|im_end|>" in server.prompts[1]
     assert '<obs> [{"name": "findFerryTimes", "results": {"status": "success"}}] </obs>' in server.prompts[2]
     assert server.prompts[1].count(RATE_LIMIT) == server.prompts[2].count(RATE_LIMIT) == 1
+    # Every generation has the priority of its rollout; the weights that took part are named.
+    assert server.priorities == [5, 5, 5] and all(type(one) is int for one in server.priorities)
+    assert (output.extra_fields["min_global_steps"], output.extra_fields["max_global_steps"]) == (7, 10)
 
 
 def test_what_the_tool_said_is_masked_and_every_sampled_token_is_trained_on(
@@ -121,14 +125,12 @@ def test_what_the_tool_said_is_masked_and_every_sampled_token_is_trained_on(
 
 
 def test_the_reward_manager_scores_the_call_after_the_error(config: Any, tokenizer: Any) -> None:
-    import numpy as np
     from verl.trainer.ppo.reward import load_reward_manager
 
     from robustbench_tc.train_recipes.check import reward_batch
 
     other = call("identify_mushroom", cap="red")
-    expected = {(other, GOLD): 1.6, (GOLD, GOLD): 4.0, (GOLD, REPLY): -0.2}
-    for texts, score in expected.items():
+    for texts, score in {(other, GOLD): 1.6, (GOLD, GOLD): 4.0, (GOLD, REPLY): -0.2}.items():
         output, _ = rollout(config, tokenizer, [*texts, REPLY])
         row = {
             "data_source": "rlla",
@@ -144,13 +146,6 @@ def test_the_reward_manager_scores_the_call_after_the_error(config: Any, tokeniz
         result = asyncio.run(run())
         assert result["reward_score"] == pytest.approx(score)
         assert result["reward_extra_info"]["met_error"] == 1.0
-
-
-def test_every_generation_of_a_rollout_has_its_priority(config: Any, tokenizer: Any) -> None:
-    import numpy as np
-
-    _, server = rollout(config, tokenizer, [GOLD, GOLD, REPLY], priority=np.int64(5))
-    assert server.priorities == [5, 5, 5] and all(type(one) is int for one in server.priorities)
 
 
 def test_no_call_means_no_error(config: Any, tokenizer: Any) -> None:
@@ -192,11 +187,6 @@ def test_the_rollout_ends_after_its_attempts_and_within_its_room(config: Any, to
     assert len(output.response_ids) <= config.data.max_response_length
 
 
-def test_the_weights_that_took_part_are_named(config: Any, tokenizer: Any) -> None:
-    output, _ = rollout(config, tokenizer, [GOLD, GOLD, REPLY])
-    assert (output.extra_fields["min_global_steps"], output.extra_fields["max_global_steps"]) == (7, 10)
-
-
 def test_golds_earn_the_maximum_under_the_retry_reward(
     config: Any, tokenizer: Any, training_data: Path
 ) -> None:
@@ -204,28 +194,6 @@ def test_golds_earn_the_maximum_under_the_retry_reward(
         check.score_golds(config, tokenizer, shards_of(training_data, ["data=retry"]).train, 70)
     )
     assert len(scores) == 70 and all(score == best for score, best in scores)
-
-
-def test_verl_builds_the_loop_from_its_file(config: Any, tokenizer: Any) -> None:
-    import hydra
-    from omegaconf import OmegaConf
-    from verl.experimental.agent_loop.agent_loop import DictConfigWrap, ToolListWrap
-    from verl.utils.dataset.rl_dataset import RLHFDataset
-
-    (entry,) = OmegaConf.load(config.actor_rollout_ref.rollout.agent.agent_loop_config_path)
-    assert entry.name == config.actor_rollout_ref.rollout.agent.default_agent_loop
-    loop = hydra.utils.instantiate(
-        config=entry,
-        trainer_config=DictConfigWrap(config),
-        server_manager=Server(tokenizer, []),
-        tokenizer=tokenizer,
-        processor=None,
-        hf_model_type="qwen2",
-        dataset_cls=RLHFDataset,
-        data_config=DictConfigWrap(config.data),
-        tools=ToolListWrap([]),
-    )
-    assert type(loop).__name__ == "RolloutLoop"
 
 
 # --- verl's agent loop in a world, with a fake model server, on a CPU ---------------------------------

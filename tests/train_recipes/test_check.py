@@ -66,23 +66,6 @@ def test_a_missing_column_is_named(training_data: Path, tiny: Path, tmp_path: Pa
     assert what == "data" and "missing required field `prompt`" in detail
 
 
-@pytest.mark.parametrize(
-    ("override", "line"),
-    [
-        (
-            "custom_reward_function.path=reward.py",
-            "custom_reward_function.path has moved and is ignored by verl 0.9.1: "
-            "set reward.custom_reward_function",
-        ),
-        ("+actor_rollout_ref.rollout.hf=1", "actor_rollout_ref.rollout.hf is not a key of verl 0.9.1"),
-        ("actor_rollout_ref.rollout.nn=4", "Could not override 'actor_rollout_ref.rollout.nn'"),
-    ],
-)
-def test_a_moved_or_misspelt_key_is_named(training_data: Path, tiny: Path, override: str, line: str) -> None:
-    ((what, detail),) = failures(readiness("grpo", str(training_data), tiny, words=[override]).findings)
-    assert what == "config" and detail.startswith(line)
-
-
 def test_a_tokenizer_that_swallows_the_tags_is_named(training_data: Path, tiny: Path, tmp_path: Path) -> None:
     model = tmp_path / "the model's folder, a=b"
     shutil.copytree(tiny, model)
@@ -91,31 +74,56 @@ def test_a_tokenizer_that_swallows_the_tags_is_named(training_data: Path, tiny: 
     assert what == "tokenizer" and detail.startswith("<tool_call> is a special token")
 
 
-def test_rows_over_the_limit_and_rows_that_vanish_are_named(training_data: Path, tiny: Path) -> None:
-    short = ["data.max_prompt_length=1000"]
-    found = failures(readiness("grpo", str(training_data), tiny, words=short).findings)
-    assert [what for what, _ in found] == ["train prompts", "validation prompts"]
-    assert "exceed 1000 tokens (row " in found[0][1]
-    filtered = [*short, "data.filter_overlong_prompts=true"]
-    found = failures(readiness("grpo", str(training_data), tiny, words=filtered).findings)
-    assert [what for what, _ in found] == ["train rows", "validation rows"]
-    assert "rows vanish in RLHFDataset" in found[0][1]
+SHORT = "data.max_prompt_length=1000"
+NOT_READY = {
+    "a moved key": (
+        ["custom_reward_function.path=reward.py"],
+        ["config"],
+        "custom_reward_function.path has moved and is ignored by verl 0.9.1: "
+        "set reward.custom_reward_function",
+    ),
+    "an unknown key": (
+        ["+actor_rollout_ref.rollout.hf=1"],
+        ["config"],
+        "actor_rollout_ref.rollout.hf is not a key of verl 0.9.1",
+    ),
+    "a misspelt key": (
+        ["actor_rollout_ref.rollout.nn=4"],
+        ["config"],
+        "Could not override 'actor_rollout_ref.rollout.nn'",
+    ),
+    "prompts over the limit": (
+        [SHORT],
+        ["train prompts", "validation prompts"],
+        "64 of 68 exceed 1000 tokens (row ",
+    ),
+    "rows that vanish": (
+        [SHORT, "data.filter_overlong_prompts=true"],
+        ["train rows", "validation rows"],
+        "64 of 68 rows vanish in RLHFDataset",
+    ),
+    "a reward that does not know the data": (
+        ["reward.custom_reward_function.path=null"],
+        ["reward"],
+        "the reward manager raises: ",
+    ),
+    "a batch that no rows fill": (
+        ["data.train_batch_size=128", "actor_rollout_ref.actor.ppo_mini_batch_size=128"],
+        ["steps"],
+        "68 rows make no batch of 128",
+    ),
+}
+"""Words of the recipe, which checks they fail, and how the first finding begins."""
 
 
-def test_a_reward_that_does_not_know_the_data_is_named(training_data: Path, tiny: Path) -> None:
-    path = "reward.custom_reward_function.path=null"
-    found = failures(readiness("grpo", str(training_data), tiny, words=[path]).findings)
-    assert [what for what, _ in found] == ["reward"]
-
-
-def test_a_batch_that_no_rows_fill_is_named(training_data: Path, tiny: Path) -> None:
-    big = ["data.train_batch_size=128", "actor_rollout_ref.actor.ppo_mini_batch_size=128"]
-    found = failures(readiness("grpo", str(training_data), tiny, words=big).findings)
-    assert [what for what, _ in found] == ["steps"]
+@pytest.mark.parametrize("case", NOT_READY)
+def test_what_is_not_ready_is_named(training_data: Path, tiny: Path, case: str) -> None:
+    words, checks, line = NOT_READY[case]
+    found = failures(readiness("grpo", str(training_data), tiny, words).findings)
+    assert [what for what, _ in found] == checks and found[0][1].startswith(line)
 
 
 def test_wrong_names_are_one_line_errors(training_data: Path, tiny: Path, tmp_path: Path) -> None:
     refuses("Invalid enum value 'full'", readiness, "grpo", str(training_data), tiny, ["data=full"])
     refuses("--model-dir takes a folder", readiness, "grpo", str(training_data), tmp_path / "nowhere")
-    found = failures(readiness("grpo", "nobody/nothing@v1", tiny).findings)
-    assert [what for what, _ in found] == ["data"]
+    assert [what for what, _ in failures(readiness("grpo", "nobody/nothing@v1", tiny).findings)] == ["data"]

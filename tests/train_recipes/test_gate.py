@@ -65,8 +65,7 @@ def as_a_build(rows: Rows, recipe: recipes.Recipe, folder: Path) -> Folder:
 
 def judged(build: Folder, sources: Path) -> dict[str, Check]:
     """The gate's checks of training data but the origin's: nobody built this folder."""
-    found = gate._training(build, None, sources, "", lambda line: None)
-    return {one.id: one for one in found.checks}
+    return {one.id: one for one in gate._training(build, None, sources, "", lambda line: None).checks}
 
 
 @pytest.mark.parametrize(

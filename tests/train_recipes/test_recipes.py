@@ -261,8 +261,7 @@ def test_a_release_on_the_hub_gives_the_files_that_were_published(
             assert "error" not in client.publish(release, "acme/toolrl-dr", WRITER)
         line = "from robustbench_tc.train_recipes.rows import locate as l; "
         line += "[print(*paths) for paths in l('acme/toolrl-dr@v1.0.0', 'retry')]"
-        command = [sys.executable, "-c", line]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", line], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for line, split in zip(done.stdout.splitlines(), ("train", "validation"), strict=True):
         found, *more = line.split(" ")

@@ -98,8 +98,7 @@ def test_each_row_is_that_of_its_config_and_says_how_it_is_rolled_out(
         }
         for row in itertools.chain(*known.values()):
             row["extra_info"].pop("index")
-        places = [row["extra_info"].pop("index") for row in found]
-        assert places == list(range(len(found)))
+        assert [row["extra_info"].pop("index") for row in found] == list(range(len(found)))
         for row in found:
             known[row["extra_info"].pop("rollout")].remove(row)  # once: no row is taken twice
         if split == "validation":
@@ -121,8 +120,7 @@ def test_clean_rows_are_those_of_retry_without_their_errors(training_data: Path)
     assert [row.prompt for row in clean.train] == [row.prompt for row in retried.train]
     for row in clean.train:
         assert row.extra_info["type_code"] == "clean" and "retry" not in row.extra_info
-    components = {row.extra_info["component"] for row in clean.validation}
-    assert components == {None, "action", "reward"}
+    assert {row.extra_info["component"] for row in clean.validation} == {None, "action", "reward"}
 
 
 def test_fine_tuning_has_conversations_of_any_single_turn_data(training_data: Path) -> None:

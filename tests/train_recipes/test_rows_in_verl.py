@@ -53,8 +53,7 @@ def rolled_out(config: Any, tokenizer: Any, item: dict[str, Any], texts: list[st
     about.pop("name", None)
 
     async def run() -> Any:
-        loop = hydra.utils.instantiate(about, **arguments)
-        return await loop.run({"temperature": 1.0}, priority=0, **item)
+        return await hydra.utils.instantiate(about, **arguments).run({"temperature": 1.0}, priority=0, **item)
 
     return asyncio.run(run())
 
@@ -114,6 +113,9 @@ def test_validation_shows_both(config: Any, tokenizer: Any) -> None:
     named = Named(DataLoader(dataset, batch_size=64, collate_fn=collate_fn))
     for number, batch in enumerate(named):
         batch["uid"] = np.array([f"{number}-{at}" for at in range(len(batch["raw_prompt"]))], dtype=object)
+    components = {about.component for about in named.rows.values()}
+    assert len(named.rows) == len(dataset)
+    assert {"clean", "retry", "action", "reward"} >= components > {"retry"}
     answers = [scored(row, row.best if row.component != "retry" else -3.0) for row in named.rows.values()]
     found = summary(answers)
     assert found["val-core/retry/delta"] == -1.0 and found["val-core/perturbed/delta"] == 0.0

@@ -65,8 +65,7 @@ def test_numbers_of_a_run_by_hand() -> None:
     base = arm({"clean": [0] * 8 + [1, 1]})
     clean = arm({"clean": [1] * 10, "action": [1] * 5 + [0] * 5, "reward": [0] * 10})
     perturbed = arm({"clean": [1] * 9 + [0], "action": [1] * 8 + [0] * 2, "reward": [1] * 5 + [0] * 5})
-    permuted = arm({"clean": [0] * 10})
-    arms = {"clean": clean, "perturbed": perturbed, "permuted": permuted}
+    arms = {"clean": clean, "perturbed": perturbed, "permuted": arm({"clean": [0] * 10})}
     first, second, third, fourth = result.bars(base, [arms])
     assert (first.gained, first.lost, first.holds) == (8, 0, True) and first.p == pytest.approx(2 / 2**8)
     assert (second.gained, second.lost) == (10, 0) and (third.gained, third.lost) == (8, 1)

@@ -44,8 +44,7 @@ def test_delta_is_that_of_the_pairs() -> None:
 def test_gap_closure_is_measured_from_the_first_validation() -> None:
     clean = {str(n): True for n in range(4)}
     first = summary(answers(clean=clean, action=dict.fromkeys(clean, False), reward=clean))
-    half = answers(clean=clean, action={name: int(name) < 2 for name in clean}, reward=clean)
-    found = summary(half, first)
+    found = summary(answers(clean=clean, action={name: int(name) < 2 for name in clean}, reward=clean), first)
     assert found["val-core/action/gap_closure"] == 0.5
     assert "val-core/reward/gap_closure" not in found  # nothing was lost to begin with
     assert summary(answers(clean=clean, action=clean), first)["val-core/action/gap_closure"] == 1.0
@@ -105,17 +104,6 @@ def test_the_first_validation_is_kept_for_a_resumed_run(tmp_path: Path) -> None:
     assert "val-core/action/gap_closure" not in at(0, 4.0)
 
 
-class Loader:
-    def __init__(self, batches: list[dict[str, Any]]) -> None:
-        self.batches = batches
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __iter__(self) -> Any:
-        return iter(self.batches)
-
-
 def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -> None:
     """The trainer here does what verl's does around its GPUs (test_verl.py has verl's own)."""
 
@@ -125,17 +113,15 @@ def test_rows_are_found_by_the_ids_that_the_trainer_gives_them(tmp_path: Path) -
 
     class Trainer:
         config, global_steps = Config, 0
-        val_dataloader: Any = Loader(
-            [
-                {
-                    "extra_info": [
-                        {"clean_id": str(n), "component": None},
-                        {"clean_id": str(n), "component": "action"},
-                    ],
-                    "reward_model": [{"ground_truth": GOLD}] * 2,
-                }
-                for n in range(3)
-            ]
+        val_dataloader: Any = tuple(
+            {
+                "extra_info": [
+                    {"clean_id": str(n), "component": None},
+                    {"clean_id": str(n), "component": "action"},
+                ],
+                "reward_model": [{"ground_truth": GOLD}] * 2,
+            }
+            for n in range(3)
         )
 
         def _validate(self) -> dict[str, float]:

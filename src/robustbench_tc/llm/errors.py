@@ -100,31 +100,31 @@ def from_status(
     """
     message, code, param = _error_fields(body)
     said = f"HTTP {status}" + (f": {message}" if message else "")
-    if status == 429:
-        spent = code == "insufficient_quota"
-        wait = _retry_after(headers, now)
-        said += "" if wait is None else f" (Retry-After: {wait:.4g} s)"
-        return LLMError("rate_limit", said, status, not spent, retry_after_s=wait, param=param)
-    if status in (400, 403, 422) and _FILTERED.search(f"{code} {message}"):
-        return LLMError("content_filter", said, status, param=param)
-    if status in (401, 403):
-        return LLMError("auth", said, status, param=param)
     if 300 <= status < 400:
         to = one_line(public(headers.get("location", "")), 100)
         return LLMError("bad_request", f"HTTP {status}, a redirect to {to or 'nowhere'}", status)
-    if status == 413 or code == "context_length_exceeded" or _TOO_LONG.search(message):
-        return LLMError("too_long", said, status, param=param)
-    if status in (408, 409) or status >= 500:
-        return LLMError("server_error", said, status, True, retry_after_s=_retry_after(headers, now))
+    about_tools = with_tools and not takes_no_tools(message)
     about_model = param in (None, "model") and _NO_MODEL.search(message)
-    if status == 404 or code == "model_not_found" or about_model:
-        return LLMError("not_found", said, status, param=param)
-    if with_tools and not takes_no_tools(message):
-        if _DUPLICATE.search(message):
-            return LLMError("duplicate_tools", said, status, param=param)
-        if (param or "").startswith(("tools", "functions")) or _TOOL.search(message):
-            return LLMError("rejected", said, status, param=param)
-    return LLMError("bad_request", said, status, param=param)
+    of_tools = (param or "").startswith(("tools", "functions")) or _TOOL.search(message)
+    kinds: dict[Code, object] = {  # the first that holds
+        "rate_limit": status == 429,
+        "content_filter": status in (400, 403, 422) and _FILTERED.search(f"{code} {message}"),
+        "auth": status in (401, 403),
+        "too_long": status == 413 or code == "context_length_exceeded" or _TOO_LONG.search(message),
+        "server_error": status in (408, 409) or status >= 500,
+        "not_found": status == 404 or code == "model_not_found" or about_model,
+        "duplicate_tools": about_tools and _DUPLICATE.search(message),
+        "rejected": about_tools and of_tools,
+    }
+    kind: Code = next((one for one, holds in kinds.items() if holds), "bad_request")
+    if kind == "rate_limit":
+        wait = _retry_after(headers, now)
+        said += "" if wait is None else f" (Retry-After: {wait:.4g} s)"
+        spent = code == "insufficient_quota"
+        return LLMError(kind, said, status, not spent, retry_after_s=wait, param=param)
+    if kind == "server_error":
+        return LLMError(kind, said, status, True, retry_after_s=_retry_after(headers, now))
+    return LLMError(kind, said, status, param=param)
 
 
 def takes_no_tools(message: str) -> bool:

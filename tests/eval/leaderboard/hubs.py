@@ -104,8 +104,7 @@ class Results:
     def comments(self, number: int) -> list[tuple[str, str]]:
         """Author and text, without the description."""
         found = self.api.get_discussion_details(self.name, number, repo_type="dataset")
-        said = [(event.author, event.content) for event in found.events if event.type == "comment"]
-        return said[1:]
+        return [(event.author, event.content) for event in found.events if event.type == "comment"][1:]
 
     def read(self) -> tuple[list[entry.Entry], dict[str, str]]:
         _, found, dropped = repository.read_entries(repository.Hub(self.name))

@@ -246,8 +246,7 @@ def played(
     )
     made = record.start(folder, asked, settings, len(asked.rows) * repeat)
     speaker = nullcontext(who.Opened(speakers.ScriptedAgent(agent, asked.clean()), 4, llm.Stats()))
-    worlds = inputs.world_types(asked.rows)
-    session.run(made, asked, speaker, worlds=worlds)
+    session.run(made, asked, speaker, worlds=inputs.world_types(asked.rows))
     return folder
 
 

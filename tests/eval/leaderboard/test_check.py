@@ -99,9 +99,8 @@ class Local:
     def submit(self, run: Path, org: str) -> submit.Submitted:
         return submit.submit(run, str(self.folder), Submission(model="Alpha-3B"), org=org)
 
-    def check(self, **how: Any) -> check.Report:
-        pr, everything = how.pop("pr", None), how.pop("everything", False)
-        return check.Checker(str(self.folder), **how).check(pr, everything)
+    def check(self, everything: bool = False, **how: Any) -> check.Report:
+        return check.Checker(str(self.folder), **how).check(None, everything)
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -280,8 +279,7 @@ def test_a_push_is_checked_anew_and_only_comments_of_the_checkers_account_count(
     listed.check()
     listed.push({"x.txt": b"x"}, onto=number)
     listed.comment(number, f"{Remark('taken', listed.head(number), 'lab/x/20261120-0123456789ab')}\n")
-    report = listed.check()
-    assert "x.txt" in str(report.pulls[number])
+    assert "x.txt" in str(listed.check().pulls[number])
     assert [author for author, _ in listed.comments(number)] == ["maintainer", "mallory", "maintainer"]
     assert "not taken" in listed.comments(number)[-1][1]
 

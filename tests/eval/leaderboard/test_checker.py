@@ -80,13 +80,11 @@ def test_reference_agents_are_told_from_models(data: Datasets, run_of: RunOf) ->
 
 
 def test_a_scripted_agent_is_told_in_live_runs(live_release: Path, data: Datasets, tmp_path: Path) -> None:
-    taken = msgspec.structs.replace(
-        data, live=Datasets.of_status(Status(dataset=data.core.name, live=str(live_release))).live
-    )
-    assert taken.live is not None
+    live = inputs.load_live(str(live_release))
+    taken = msgspec.structs.replace(data, live=live)
     for agent, run in (
-        ("blind-retrier", made.played(tmp_path / "one", taken.live, "blind-retrier")),
-        (None, made.mixed(tmp_path / "two", taken.live)),
+        ("blind-retrier", made.played(tmp_path / "one", live, "blind-retrier")),
+        (None, made.mixed(tmp_path / "two", live)),
     ):
         entry = entry_of(made.as_handed_in(run, tmp_path / f"in-{agent}"), taken)
         assert [flag.of for flag in entry.flags] == ([] if agent is None else [agent])
@@ -97,16 +95,13 @@ def test_whoever_says_the_same_later_is_a_copy(changed: int) -> None:
     first, later = made.entry(3), made.entry(5)
     assert first.core is not None and later.core is not None
     replies = bytearray(first.core.replies)
-    for at in range(0, 2 * changed, 2):
-        replies[at] ^= 1
+    replies[: 2 * changed : 2] = bytes(one ^ 1 for one in replies[: 2 * changed : 2])
     core = msgspec.structs.replace(later.core, replies=bytes(replies))
     later = msgspec.structs.replace(later, core=core)
+    share = 1 - changed / flags.SKETCHED
+    copy = {later.run: Flag(code="copy", value=share, n=flags.SKETCHED, of=first.run)}
     found = flags.copies([later, made.entry(4), first])
-    if changed > (1 - flags.SAME_REPLIES) * flags.SKETCHED:
-        assert found == {}
-    else:
-        share = 1 - changed / flags.SKETCHED
-        assert found == {later.run: Flag(code="copy", value=share, n=flags.SKETCHED, of=first.run)}
+    assert found == (copy if share >= flags.SAME_REPLIES else {})
     other = msgspec.structs.replace(later, fingerprint="0" * 32)
     assert flags.copies([first, other, msgspec.structs.replace(first, run="a/b/c", core=None)]) == {}
 
@@ -120,12 +115,11 @@ def test_what_is_public_names_no_place(local_run_of: RunOf, data: Datasets, tmp_
     record["settings"] |= {"model": "/home/somebody/models/alpha", "headers": ["X-Secret"]}
     record |= {"dataset": "/home/somebody/data", "reused": {"/home/somebody/runs": 3}}
     (run / "run.json").write_bytes(msgspec.json.encode(record))
-    answers = predictions.read_predictions(run / "predictions.parquet")
-    (run / "predictions.parquet").unlink()
-    told = {"model": "/home/somebody/models/alpha", "error": "http://secret.example refused"}
-    predictions.write(
-        run / "predictions.parquet", [msgspec.structs.replace(one, **told, logprobs=[1]) for one in answers]
-    )
+    path = run / "predictions.parquet"
+    told = {"model": "/home/somebody/models/alpha", "error": "http://secret.example refused", "logprobs": [1]}
+    answers = [msgspec.structs.replace(one, **told) for one in predictions.read_predictions(path)]
+    path.unlink()
+    predictions.write(path, answers)
     folder = made.as_handed_in(run, tmp_path / "public")
     for path in folder.iterdir():
         for word in (b"somebody", b"secret", b"Secret"):
@@ -147,8 +141,7 @@ def test_a_run_that_is_not_complete_is_refused_in_a_line(local_run_of: RunOf, tm
 
 
 def test_status_names_the_datasets(release: Path, live_release: Path, tmp_path: Path) -> None:
-    beside = Status(dataset=release.name, live=str(live_release))
-    found = Datasets.of_status(beside, release.parent)
+    found = Datasets.of_status(Status(dataset=release.name, live=str(live_release)), release.parent)
     assert found.live is not None
     assert (title(found.core), title(found.live)) == (release.name, live_release.name)
     rows = inputs.load_samples(str(release)).rows
@@ -173,9 +166,8 @@ def place(
     """A folder with the entries of a run over rows and of a live run."""
     folder = tmp_path_factory.mktemp("verify") / "results"
     submit.init(str(folder), data.core.name, live=str(live_release))
-    live = Datasets.of_status(Status(dataset=data.core.name, live=str(live_release))).live
-    assert live is not None
-    for run in (local_run_of("name-biased"), made.played(folder.parent / "live", live, "oracle")):
+    live = made.played(folder.parent / "live", inputs.load_live(str(live_release)), "oracle")
+    for run in (local_run_of("name-biased"), live):
         submit.submit(run, str(folder), Submission(model="Alpha-3B"))
     assert len(check.Checker(str(folder)).check().new) == 2
     return str(folder)
@@ -217,8 +209,7 @@ def test_a_run_that_is_repeated_is_reproduced(
     assert runs["core"] not in tiers(place)
     done = verify.verify(place, runs["core"], repeated=local_run_of("name-biased"), by="ann")
     assert (done.tier, done.by) == ("reproduced", "ann") and "p = 1.000" in done.reason
-    live = Datasets.of_status(parse_status((Path(place) / "status.yaml").read_bytes(), "")).live
-    assert live is not None
+    live = inputs.load_live(str(live_release))
     refuses(
         r"is of another dataset|is not taken",
         verify.verify,

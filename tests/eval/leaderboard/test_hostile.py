@@ -5,8 +5,10 @@
 
 import gzip
 import io
+import itertools
 import os
 import pickle
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -94,14 +96,6 @@ def stated(text: str) -> Spoil:
     return put(checker.SUBMISSION, text.encode())
 
 
-def linked(name: str, to: str) -> Spoil:
-    def spoil(run: Path) -> None:
-        (run / name).unlink()
-        (run / name).symlink_to(to)
-
-    return spoil
-
-
 def replaced(name: str, make: Callable[[Path], object]) -> Spoil:
     def spoil(run: Path) -> None:
         (run / name).unlink()
@@ -110,8 +104,8 @@ def replaced(name: str, make: Callable[[Path], object]) -> Spoil:
     return spoil
 
 
-def sparse(name: str, size: int) -> Spoil:
-    return lambda run: os.truncate(run / name, size)
+def linked(name: str, to: str) -> Spoil:
+    return replaced(name, lambda path: path.symlink_to(to))
 
 
 def dictionary_bomb(run: Path) -> None:
@@ -165,7 +159,10 @@ PARQUET = (
     Bad("no rows", "format", table(lambda found: found.slice(0, 0))),
     Bad("six times the rows", "size", table(lambda found: pa.concat_tables([found] * 6))),
     Bad("four gigabytes of rows", "size", dictionary_bomb),
-    Bad("a sparse file of three gigabytes", "size", sparse(checker.PREDICTIONS, 3 << 30)),
+    Bad(
+        "a sparse file of three gigabytes", "size",
+        lambda run: os.truncate(run / checker.PREDICTIONS, 3 << 30),
+    ),
     Bad("rows missing", "ids", table(lambda found: found.slice(0, 50))),
     Bad("row twice for another", "ids", rows(lambda found: found[1].update(found[0]))),
     Bad("row unknown", "ids", first(id=SCRIPT)),
@@ -343,7 +340,7 @@ def scripts_in_texts(run: Path) -> Iterator[tuple[str, Spoil]]:
     columns = pq.read_schema(run / checker.PREDICTIONS)
     for name in columns.names:
         if pa.types.is_string(columns.field(name).type):
-            yield f"column {name}", rows(partial(_scripts, name))
+            yield f"column {name}", every(**{name: SCRIPT})
     found = schema.loads((run / checker.RECORD).read_bytes())
     for name, value in found.items():
         if not isinstance(value, int | dict):
@@ -352,16 +349,7 @@ def scripts_in_texts(run: Path) -> Iterator[tuple[str, Spoil]]:
         if not isinstance(value, int | dict):
             yield f"settings {name}", settings(**{name: SCRIPT})
     for name in ("weights", "licence", "card", "agent", "defences", "contact", "note"):
-        yield f"submission {name}", partial(_stated, name)
-
-
-def _stated(name: str, run: Path) -> None:
-    made.state(run, **{name: SCRIPT})
-
-
-def _scripts(name: str, found: list[dict[str, Json]]) -> None:
-    for row in found:
-        _script(name, row)
+        yield f"submission {name}", stated(f"model: Alpha-3B\n{name}: '{SCRIPT}'")
 
 
 def _script(name: str, found: dict[str, Json]) -> None:
@@ -411,27 +399,16 @@ def test_there_are_eighty() -> None:
     assert len({one.name for one in bad}) == len(bad) >= 80
 
 
-@pytest.mark.parametrize("bad", OF_ROWS, ids=lambda bad: bad.name)
+@pytest.mark.parametrize("bad", (*OF_ROWS, *LIVE), ids=lambda bad: bad.name)
 def test_a_hostile_run_is_refused_or_without_effect(
-    bad: Bad, both: Datasets, run_of: RunOf, tmp_path: Path
+    bad: Bad, both: Datasets, run_of: RunOf, live_run: Path, tmp_path: Path
 ) -> None:
-    folder = made.changed(run_of(AGENT), tmp_path / "run")
+    honest = live_run if bad in LIVE else run_of(AGENT)
+    folder = made.changed(honest, tmp_path / "run")
     bad.spoil(folder)
-    refused_or_same(bad, judged(folder, both), run_of(AGENT), both)
-
-
-@pytest.mark.parametrize("bad", LIVE, ids=lambda bad: bad.name)
-def test_a_hostile_live_run_is_refused_or_without_effect(
-    bad: Bad, both: Datasets, live_run: Path, tmp_path: Path
-) -> None:
-    folder = made.changed(live_run, tmp_path / "run")
-    bad.spoil(folder)
-    refused_or_same(bad, judged(folder, both), live_run, both)
-
-
-def refused_or_same(bad: Bad, found: Entry | Refused, honest: Path, data: Datasets) -> None:
+    found = judged(folder, both)
     if bad.step is None:
-        assert figures(found) == figures(SCORED(honest, made.name_of(honest), data))
+        assert figures(found) == figures(SCORED(honest, made.name_of(honest), both))
         return
     assert isinstance(found, Refused), found
     assert (found.step, bad.name) == (bad.step, bad.name), str(found)
@@ -482,12 +459,11 @@ def test_a_name_that_no_path_bears_is_refused(name: str, both: Datasets, run_of:
     assert str(refused.value).replace("…", "").isascii()
 
 
-def test_a_run_under_the_id_of_another_is_refused(both: Datasets, run_of: RunOf) -> None:
+def test_a_run_under_the_id_of_another_and_a_live_one_where_none_are_taken_are_refused(
+    data: Datasets, run_of: RunOf, live_run: Path
+) -> None:
     with pytest.raises(Refused, match="does not fit the files"):
-        checker.checked(run_of(AGENT), made.name_of(run_of("oracle")), both)
-
-
-def test_a_live_run_is_refused_where_none_are_taken(data: Datasets, live_run: Path) -> None:
+        checker.checked(run_of(AGENT), made.name_of(run_of("oracle")), data)
     with pytest.raises(Refused, match="no live runs are taken"):
         checker.checked(live_run, made.name_of(live_run), data)
 
@@ -495,35 +471,25 @@ def test_a_live_run_is_refused_where_none_are_taken(data: Datasets, live_run: Pa
 # --- the child -----------------------------------------------------------------------------------------
 
 
-def endless(_: Path) -> bytes:
-    while True:
-        pass
+FEW = checker.Limits(memory=3 << 30, cpu_s=1, wall_s=3, file=1 << 20)
+TOO_MUCH: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "endless": (lambda _: all(itertools.repeat(True)), "took longer"),
+    "asleep": (lambda _: time.sleep(600), "took longer"),
+    "greedy": (lambda _: bytes(8 << 30), "more memory"),
+    "wasteful": (
+        lambda scratch: b"%d" % (scratch / "large").write_bytes(bytes(2 << 20)),
+        "not be read to its end",
+    ),
+    "failing": (lambda _: 1 // 0, "not be read to its end"),
+}
 
 
-def greedy(_: Path) -> bytes:
-    return bytes(8 << 30)
+@pytest.mark.parametrize("kind", TOO_MUCH)
+def test_a_child_is_killed_where_it_exceeds_its_limits(kind: str) -> None:
+    work, says = TOO_MUCH[kind]
+    with pytest.raises(Refused, match=says):
+        checker.in_child(work, FEW)
 
 
-def asleep(_: Path) -> bytes:
-    import time
-
-    time.sleep(600)
-    return b""
-
-
-def wasteful(scratch: Path) -> bytes:
-    return str((scratch / "large").write_bytes(bytes(2 << 20))).encode()
-
-
-def test_a_child_is_killed_where_it_exceeds_its_limits() -> None:
-    few = checker.Limits(memory=3 << 30, cpu_s=1, wall_s=3, file=1 << 20)
-    for work, says in (
-        (endless, "took longer"),
-        (asleep, "took longer"),
-        (greedy, "more memory"),
-        (wasteful, "not be read to its end"),
-        (lambda _: bytes(1 // 0), "not be read to its end"),
-    ):
-        with pytest.raises(Refused, match=says):
-            checker.in_child(work, few)
-    assert checker.in_child(lambda _: b"x" * 500_000, few) == b"x" * 500_000
+def test_a_child_within_its_limits_answers() -> None:
+    assert checker.in_child(lambda _: b"x" * 500_000, FEW) == b"x" * 500_000

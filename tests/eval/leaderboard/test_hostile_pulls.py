@@ -160,8 +160,7 @@ def test_what_is_pushed_after_the_check_is_not_believed(
     assert attacker.run in report.refused
     found, dropped = listed.read()
     assert found == [attacker.honest] and attacker.run in dropped
-    after = {path: file for path, file in listed.files.items() if path in before}
-    assert after == before
+    assert {path: file for path, file in listed.files.items() if path in before} == before
     listed.check()
     assert (
         len(listed.comments(number)) == 2 and "changed after it was checked" in listed.comments(number)[1][1]
@@ -186,8 +185,7 @@ def test_a_copy_of_an_honest_run_takes_its_entry_from_nobody(listed: Results, at
     listed.merge(same)
     listed.push({"x.txt": b"x"}, onto=number)
     listed.merge(number)
-    report = listed.check()
-    assert [(entry.run, entry.submitter) for entry in report.new] == [(attacker.run, "ada")]
+    assert [(entry.run, entry.submitter) for entry in listed.check().new] == [(attacker.run, "ada")]
 
 
 def test_a_run_stays_with_whoever_brought_it_first(listed: Results, attacker: Attacker) -> None:

@@ -13,7 +13,7 @@ import pytest
 from robustbench_tc.eval.leaderboard import entry, space
 
 from ...conftest import Done
-from ...trees import tree
+from ...trees import tree, write
 from .conftest import RunOf
 
 Rbtc = Callable[..., Done]
@@ -44,8 +44,7 @@ def test_a_run_goes_from_a_folder_to_a_page(
     whole = tree(results)
     for left in ("run.json", "submission.yaml"):  # as a submission leaves it that is killed
         (results / "runs" / name / left).unlink()
-    again = json.loads(rbtc(*send, "--json").out)
-    assert (told["again"], again["again"]) == (False, True)
+    assert (told["again"], json.loads(rbtc(*send, "--json").out)["again"]) == (False, True)
     assert tree(results) == whole
     assert {f"runs/{name}/{one}" for one in ("run.json", "predictions.parquet", "submission.yaml")} == {
         *told["files"]
@@ -103,9 +102,7 @@ def test_what_is_wrong_is_one_line(
 ) -> None:
     broken, mine = tmp_path / "broken", tmp_path / "mine"
     shutil.copytree(local_run_of("name-biased"), broken)
-    (broken / "run.json").write_text('{"settings": []}')
-    mine.mkdir()
-    (mine / "thesis.txt").write_text("years")
+    write(tmp_path, {"broken/run.json": '{"settings": []}', "mine/thesis.txt": "years"})
     named = {"results": results, "release": release, "new": tmp_path / "new", "broken": broken, "mine": mine}
     done = rbtc("leaderboard", *words.format(run=local_run_of("name-biased"), **named).split())
     last = done.err.splitlines()[-1]

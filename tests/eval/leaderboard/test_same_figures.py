@@ -100,8 +100,7 @@ def local_run(kind: Kind, data: datasets.Datasets, folder: Path) -> Path:
         return play(folder / "live", data.live, *extra, **kind.how)
     if kind.of == "own":
         with LoopbackServer(careful) as server:
-            bench = data.own[0].name
-            api.evaluate(bench, model="tiny", base_url=server.url, out=folder / "run", **kind.how)
+            api.evaluate(data.own[0].name, model="tiny", base_url=server.url, out=folder / "run", **kind.how)
         return folder / "run"
     return made.local_run(folder / "run", kind.agent, data.core, **kind.how)
 

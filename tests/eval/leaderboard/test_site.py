@@ -32,6 +32,7 @@ from robustbench_tc.eval.stats import intervals, significance
 from robustbench_tc.eval.stats.packs.live import Line
 
 from ...pages import Page
+from ...trees import tree
 from .made import entries_of, entry
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e"
@@ -100,6 +101,8 @@ def entries() -> list[Entry]:
     return some_of_all(45)
 
 
+DROPPED = {"lab/gone/20260101-000000000000": "its entry does not fit its files"}
+
 ROWS = 25
 """Of a page here: with as few a site of several pages is quick to make."""
 
@@ -114,8 +117,7 @@ def short_pages() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def made(entries: list[Entry], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("board") / "site"
-    dropped = {"lab/gone/20260101-000000000000": "its entry does not fit its files"}
-    done = site.build(entries, status_of(entries), out, repository="lab/results", dropped=dropped)
+    done = site.build(entries, status_of(entries), out, repository="lab/results", dropped=DROPPED)
     assert (done.runs, done.left_out) == (len(entries) - 1 + 21, 2)
     return out
 
@@ -151,16 +153,11 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(made: Pat
 
 
 def test_every_run_is_reached_by_links_alone_from_the_first_page(made: Path, entries: list[Entry]) -> None:
-    seen: set[Path] = set()
-    todo = [made / "index.html"]
-    while todo:
-        page = todo.pop()
-        if page not in seen:
-            seen.add(page)
-            links = (link for link in read(page).links if not link.startswith("https://"))
-            todo += [
-                path for link in links if (path := (page.parent / unquote(link)).resolve()).suffix == ".html"
-            ]
+    seen, new = set[Path](), {(made / "index.html").resolve()}
+    while new:
+        seen |= new
+        links = {(page.parent / unquote(link)).resolve() for page in new for link in read(page).links}
+        new = {path for path in links if path.suffix == ".html" and path.is_file()} - seen
     assert seen == set(html_of(made.resolve()))
     for one in entries:
         assert (made / f"model/{one.run}.html").is_file() == (one is not entries[6])
@@ -222,12 +219,8 @@ def test_the_data_files_hold_every_run_and_its_counts(made: Path, entries: list[
 def test_the_same_entries_in_any_order_make_the_same_bytes(
     made: Path, entries: list[Entry], tmp_path: Path
 ) -> None:
-    dropped = {"lab/gone/20260101-000000000000": "its entry does not fit its files"}
-    site.build(entries[::-1], status_of(entries), tmp_path / "b", repository="lab/results", dropped=dropped)
-    files = {path.relative_to(made): path.read_bytes() for path in made.rglob("*") if path.is_file()}
-    again = {
-        p.relative_to(tmp_path / "b"): p.read_bytes() for p in (tmp_path / "b").rglob("*") if p.is_file()
-    }
+    site.build(entries[::-1], status_of(entries), tmp_path / "b", repository="lab/results", dropped=DROPPED)
+    files, again = tree(made), tree(tmp_path / "b")
     assert files.keys() == again.keys()
     assert [name for name in files if files[name] != again[name]] == []
 
@@ -339,22 +332,17 @@ def replaced(one: Entry, run: str, **fields: Any) -> Entry:
 
 @given(st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=12), st.randoms())
 def test_who_has_a_rank_and_that_nobody_else_moves_one(kinds: list[tuple[bool, ...]], draw: Any) -> None:
-    entries, vouched = [], []
-    for number, (trusted, flagged, _, behind) in enumerate(kinds):
-        fields: dict[str, Any] = {
-            "flags": (NEAR,) if flagged else (),
-            "defend": ("retry",) if behind else (),
-        }
-        one = entry(number, 12, samples=8, **fields)
-        entries.append(one)
-        vouched += [one] if trusted else []
+    entries = [
+        entry(number, 12, samples=8, flags=(NEAR,) * flagged, defend=("retry",) * behind)
+        for number, (_, flagged, _, behind) in enumerate(kinds)
+    ]
+    pairs = [*zip(entries, kinds, strict=True)]
+    vouched = [one for one, (trusted, *_) in pairs if trusted]
     allowed = {
         one.run: trusted and not behind and (cleared or not flagged)
-        for one, (trusted, flagged, cleared, behind) in zip(entries, kinds, strict=True)
+        for one, (trusted, flagged, cleared, behind) in pairs
     }
-    clear = {
-        one.run: {"near-gold": Reasoned("read")} for one, kind in zip(entries, kinds, strict=True) if kind[2]
-    }
+    clear = {one.run: {"near-gold": Reasoned("read")} for one, (_, _, cleared, _) in pairs if cleared}
     status = board_status_of(*vouched, cleared=clear)
     draw.shuffle(entries)
     board = board_of(entries, status)

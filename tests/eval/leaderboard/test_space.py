@@ -40,8 +40,7 @@ NOWHERE = "http://127.0.0.1:9"
 @pytest.fixture
 def url() -> str:
     """A free port; the name under which a browser takes cookies that want https."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as free:
         return f"http://localhost:{free.getsockname()[1]}"
 
 
@@ -223,8 +222,7 @@ def test_nobody_reads_a_file_of_the_server_by_an_event_written_by_hand(
         assert "event: complete" in answer(), "the event is the form's own"
         for path in (secret, "/etc/hostname", results / "status.yaml"):
             assert "event: error" in answer(path)
-    said = (tmp_path / "log").read_text()
-    assert said.count("it was not uploaded by a user") == 3
+    assert (tmp_path / "log").read_text().count("it was not uploaded by a user") == 3
 
 
 def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(

@@ -16,6 +16,7 @@ from robustbench_tc.eval.leaderboard import repository
 
 from ...commands import LIMIT_S, journaled, running
 from ...conftest import NIGHTLY, Rbtc
+from ...trees import write
 from .. import small
 
 FAKE = Path(__file__).with_name("fake_model.py")
@@ -30,8 +31,7 @@ def few(release: Path, tmp_path: Path) -> Path:
 
 def models(folder: Path, release: Path) -> Path:
     """A file of three models, of which one is asked in both modes."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     rows = inputs.load_samples(str(release)).rows
     fatal = next(row for row in rows if row.source == "tooleyes").messages[-1].content.strip()[:30]
@@ -93,8 +93,8 @@ def test_two_runs_and_two_failures_whatever_is_killed(few: Path, tmp_path: Path,
     checked = rbtc("leaderboard", "check", out)
     assert checked.code == 0 and checked.out.count("new: ") == 2 and "entries: 2" in checked.out
 
-    (killed).mkdir()  # what is left where it is killed while it begins
-    (killed / "README.md").write_bytes((out / "README.md").read_bytes().replace(bytes(out), bytes(killed)))
+    card = (out / "README.md").read_bytes().replace(bytes(out), bytes(killed))
+    write(killed, {"README.md": card})  # what is left where it is killed while it begins
     words = ("sweep", file, few, "--out", killed)
     work = killed / "sweep"
     marks = (

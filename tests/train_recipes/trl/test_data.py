@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score.reward import compute_score, variant_from_env
 from robustbench_tc.train_recipes import grpo, recipe as recipes, reward, sft, start, validation
 from robustbench_tc.train_recipes.rows import choose
 from robustbench_tc.train_recipes.trl import data, smoke, toy
+from tests.refusals import refuses
+from tests.trees import write
 
 
 @pytest.fixture(scope="module")
@@ -105,17 +106,17 @@ def test_the_toys_rows_are_what_its_tokenizer_was_made_for() -> None:
 def test_mistakes_are_one_line(
     changed: dict[str, Any], said: str, training_data: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match=said) as caught:
-        grpo.grpo(**{"model": "m", "out": tmp_path / "run", "dataset": str(training_data), **changed})
-    assert "\n" not in str(caught.value)
+    refuses(
+        said, grpo.grpo, **{"model": "m", "out": tmp_path / "run", "dataset": str(training_data), **changed}
+    )
     assert not (tmp_path / "run").exists()
 
 
 def test_weights_that_cannot_be_saved_are_one_line(training_data: Path, tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "small-Q4_1.gguf").write_bytes(b"GGUF")
-    with pytest.raises(UserError, match=r"small-Q4_1\.gguf is GGUF"):
-        sft.sft(str(tmp_path / "model"), tmp_path / "run", str(training_data))
+    write(tmp_path, {"model/small-Q4_1.gguf": b"GGUF"})
+    refuses(
+        r"small-Q4_1\.gguf is GGUF", sft.sft, str(tmp_path / "model"), tmp_path / "run", str(training_data)
+    )
 
 
 def test_a_folder_of_other_settings_is_refused(training_data: Path, tmp_path: Path) -> None:
@@ -123,18 +124,13 @@ def test_a_folder_of_other_settings_is_refused(training_data: Path, tmp_path: Pa
     start.keep(run, {"lora": None})
     start.keep(run, {"lora": None})
     for other, more in ((run, {"lora": 2}), (run._replace(seed=1), {"lora": None})):
-        with pytest.raises(UserError, match="other settings"):
-            start.keep(other, more)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("x")
-    with pytest.raises(UserError, match="is not empty"):
-        start.keep(run._replace(out=tmp_path / "mine"), {})
-    with pytest.raises(UserError, match="is not a folder"):
-        start.keep(run._replace(out=tmp_path / "mine" / "thesis.txt"), {})
+        refuses("other settings", start.keep, other, more)
+    write(tmp_path, {"mine/thesis.txt": "x"})
+    refuses("is not empty", start.keep, run._replace(out=tmp_path / "mine"), {})
+    refuses("is not a folder", start.keep, run._replace(out=tmp_path / "mine" / "thesis.txt"), {})
     settings = tmp_path / "run" / start.SETTINGS
     settings.write_text(settings.read_text()[:-9])  # not a run's own doing: it is written at once
-    with pytest.raises(UserError, match="other settings"):
-        start.keep(run, {"lora": None})
+    refuses("other settings", start.keep, run, {"lora": None})
 
 
 def test_bars_compare_whole_windows() -> None:
@@ -148,14 +144,12 @@ def test_bars_compare_whole_windows() -> None:
 
 def test_fresh_keeps_a_folder_that_is_not_its_own(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("x")
-    with pytest.raises(UserError, match="is kept"):
-        smoke.smoke(out=tmp_path, fresh=True)
+    refuses("is kept", smoke.smoke, out=tmp_path, fresh=True)
     assert (tmp_path / "thesis.txt").read_text() == "x"
 
 
 def test_a_smoke_test_that_was_stopped_takes_the_build_that_is_there(tmp_path: Path) -> None:
-    (tmp_path / "base-0").mkdir()
-    (tmp_path / "base-0" / "config.json").write_text("{}")
+    write(tmp_path, {"base-0/config.json": "{}"})
     assert smoke._prepared(tmp_path, 0) == tmp_path / "base-0"
     (built,) = (tmp_path / "toolrl-dr" / "full").glob("train-*.parquet")
     before = built.stat().st_mtime_ns
@@ -164,6 +158,5 @@ def test_a_smoke_test_that_was_stopped_takes_the_build_that_is_there(tmp_path: P
 
 
 def test_windows_that_are_too_short_are_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="give 24"):
-        smoke.smoke(out=tmp_path / "toy", steps=23)
+    refuses("give 24", smoke.smoke, out=tmp_path / "toy", steps=23)
     assert not (tmp_path / "toy").exists()

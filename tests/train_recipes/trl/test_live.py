@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
 from robustbench_tc.api.building import build_live
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.train_recipes import grpo
 from robustbench_tc.train_recipes.trl import live
 from tests.conftest import ROOT
 from tests.eval.adapters import episodes, trained
+from tests.refusals import refuses
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +103,7 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
                 text = words.decode(ids)
                 [script] = [found for opening, found in scripts.items() if opening in text]
                 number = text.count("<|im_start|>assistant") - 1
-                answer = written(script[number], number == len(script) - 1)
-                made.append(words.encode(answer + "<|im_end|>"))
+                made.append(words.encode(written(script[number], number == len(script) - 1) + "<|im_end|>"))
             return made, None
 
     found = {row["clean_id"] + "::" + row["type_code"]: row for row in live.rows(str(dataset))}
@@ -204,5 +203,4 @@ def test_rows(dataset: Path, tmp_path: Path) -> None:
     assert len(train) + len(held) == len(both) > 100
     assert not {row["clean_id"] for row in train} & {row["clean_id"] for row in held}
     assert {row["environment"] for row in both} == {"orders", "calendar"}
-    with pytest.raises(UserError, match="is not a RobustBench-TC dataset"):
-        live.rows(str(tmp_path))
+    refuses("is not a RobustBench-TC dataset", live.rows, str(tmp_path))

@@ -10,7 +10,7 @@ pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
 from benchmarks.train_real import __main__ as command, result
 
-from robustbench_tc.errors import UserError
+from tests.refusals import refuses
 
 from . import forked
 from .test_trl import folder as folder
@@ -27,14 +27,11 @@ def test_a_whole_run_and_one_that_goes_on(
     monkeypatch.setitem(command.SETTINGS, "max_length", 1500)  # its tokenizer knows few words
     monkeypatch.setitem(command.GRPO, "max_completion_length", 8)
     model, out = folder / "base", tmp_path / "out"
-    with pytest.raises(UserError, match="a run worth making takes"):
-        command.train_real(model, out, budget=0)
+    refuses("a run worth making takes", command.train_real, model, out, budget=0)
     assert not out.exists()
     (folder / "rows" / "mine").write_text("")
-    with pytest.raises(UserError, match="is not empty"):
-        command.train_real(model, folder / "rows")
-    with pytest.raises(UserError, match="no model in"):
-        command.train_real(tmp_path, out)
+    refuses("is not empty", command.train_real, model, folder / "rows")
+    refuses("no model in", command.train_real, tmp_path, out)
     with pytest.raises(typer.Exit):  # of so few questions no bar holds
         command.train_real(model, out, budget=600, grpo_steps=1)
     told = capsys.readouterr()
@@ -50,5 +47,4 @@ def test_a_whole_run_and_one_that_goes_on(
     with pytest.raises(typer.Exit):
         command.train_real(model, out, budget=600, grpo_steps=1)
     assert scores.read_text() == before and (out / "train-real.json").read_bytes() == written
-    with pytest.raises(UserError, match="another model, seeds or budget"):
-        command.train_real(model, out, seeds=2, budget=600)
+    refuses("another model, seeds or budget", command.train_real, model, out, seeds=2, budget=600)

@@ -15,11 +15,11 @@ import pytest
 
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes import recipe as recipes, sft
 from robustbench_tc.train_recipes.rows import choose
 from robustbench_tc.train_recipes.trl import data, smoke, toy
 from tests.conftest import nightly
+from tests.refusals import refuses
 
 from .forked import run, start
 
@@ -243,8 +243,7 @@ def test_a_long_prompt_is_not_cut_while_the_toy_is_taught(
         table: Any = pq.read_table(folder / "toolrl-dr" / "full" / name)
         rows = table["prompt"].to_pylist()
         for number, turns in enumerate(rows):
-            noise = " ".join(f"{number * 7919 + at * 104729:x}" for at in range(400))
-            turns[-1]["content"] += noise
+            turns[-1]["content"] += " ".join(f"{number * 7919 + at * 104729:x}" for at in range(400))
         column = pa.array(rows, table.schema.field("prompt").type)
         pq.write_table(
             table.set_column(table.schema.get_field_index("prompt"), "prompt", column), long / "full" / name
@@ -304,7 +303,5 @@ def test_what_trl_cannot_begin_with_is_one_line(
                 (model / path.name).write_bytes(path.read_bytes())
         more = []
     given: Any = {"words": ["data=dr-full", *more], "rows": 4, "cpu": True}
-    with pytest.raises(UserError, match=said) as caught:
-        sft.sft(str(model), tmp_path / "run", str(folder / "toolrl-dr"), **given)
-    assert "\n" not in str(caught.value)
+    refuses(said, sft.sft, str(model), tmp_path / "run", str(folder / "toolrl-dr"), **given)
     assert not [*(tmp_path / "run").glob("*")]  # the next try is not refused for this one

@@ -30,7 +30,7 @@ from .folder import Folder, unreadable
 from .hygiene import files as other_files
 from .invariants.base import OFFERS, codes_of, states_preference
 from .judge import Judge
-from .judges import make_judges, second_opinion
+from .judgments import make_judges, second_opinion
 from .own_tools import allowed, is_own
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
 from .scan import Scan

@@ -11,10 +11,8 @@ from ..invariants.base import is_for
 from ..own_tools import is_own
 from ..report import Check, without
 from ..scan import Scan
-from . import configs as configs_of
-from .columns import beside, contract
-from .configs import Config
 from .gx import run, run_over
+from .layout import Config, beside, contract, skips_of
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 
@@ -47,7 +45,7 @@ def configs_suite(scan: Scan) -> list[Check]:
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
     extensions = {t.code for t in taxonomy.known_with(there) if t.status == "extension"}
     further = extensions - {t.code for t in taxonomy.types("all")}
-    skips, clean = configs_of.skips_of(folder), scan.present.get(taxonomy.CLEAN, set())
+    skips, clean = skips_of(folder), scan.present.get(taxonomy.CLEAN, set())
     found = []
     for config in (*CONFIGS, *TABLES, *sorted(there - {*CONFIGS, *TABLES})):
         skipped = skips.get(config, {})

@@ -22,9 +22,8 @@ from ..live.replay import of_some
 from ..live.rows import beside_clean, more_tools, of_a_fault, with_policy
 from ..live.scan import SUITES, LiveScan
 from ..report import Check, without
-from .columns import beside, contract
-from .configs import Config, skips_of
 from .gx import run, run_over
+from .layout import Config, beside, contract, skips_of
 
 CONFIGS = (TASKS, *type_codes())
 

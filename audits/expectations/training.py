@@ -6,13 +6,13 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.schema import Json, Message, loads
 
-from ..checks import HOLDS, Verdict, check, given, native, rules
+from ..checks import HOLDS, Verdict, check, columns, given, native, verdicts
 from ..contamination import messages
 from ..folder import Folder, type_name
 from ..hygiene.training import TRAINING_HYGIENE, TrainingTexts
 from ..report import Check
-from .columns import Column, Named, beside
 from .gx import run, run_over
+from .layout import Column, Named, beside
 
 Row: TypeAlias = dict[str, Any]
 
@@ -55,11 +55,10 @@ def suite(folder: Folder) -> list[Check]:
             ids[read is not None and read.perturbed].append(read.clean_id if read else "")
         counts = reported.get(config, {})
         splits.append(Split(f"{config}/{split}", config, split, counts, ids[True], ids[False]))
-    names = ("id", "place", *(rule.name for rule in rules("training_rows") if not rule.is_native))
     return [
         *run_over("training_columns", shards),
         *run_over("training_configs", splits),
-        *run("training_rows", {name: [row.get(name) for row in rows] for name in names}),
+        *run("training_rows", columns(rows, ("id", "place"), "training_rows")),
     ]
 
 
@@ -218,7 +217,7 @@ def _row(
     values |= {
         "place": f"{config}/{split}/{info.get('index')}" if read.perturbed else None,
         "decodes": HOLDS if whole else "a turn is malformed",
-        **{r.name: r.verdict(read) for r in rules("training_rows") if r.holds and r.for_(config)},
+        **verdicts("training_rows", read, kind=config),
         **_texts(read, texts),
     }
     return values, read

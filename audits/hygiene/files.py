@@ -13,8 +13,7 @@ from robustbench_tc.schema import loads
 from ..folder import Folder
 from ..own_tools import is_own
 from ..report import Check, Failure, check
-from .leaves import Leaf, leaves
-from .texts import Find, Flagged, Scope, Texts, credentials, finds_by_rule, in_short
+from .texts import Find, Flagged, Leaf, Scope, Texts, credentials, finds_by_rule, in_short, leaves
 
 HOLDS_ROWS = frozenset(("messages", "prompt", "turns"))
 """A Parquet file with one of these columns holds rows, which have checks of their own."""

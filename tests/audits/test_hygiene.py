@@ -13,11 +13,9 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import files, prose, schemas, secrets
-from robustbench_tc.audits.hygiene.language import not_in_language, other_language
-from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
 from robustbench_tc.audits.hygiene.lengths import PARAMETERS, tool_too_long
-from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
-from robustbench_tc.audits.hygiene.texts import RULES, finds
+from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts, not_in_language, other_language
+from robustbench_tc.audits.hygiene.texts import DEEPEST, RULES, Leaf, finds, leaves
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.eval.prompts.calls import tool_call_tags
 from robustbench_tc.own.logs.redact import PERSONAL

@@ -13,9 +13,8 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.hygiene import reviewed, secrets
 from robustbench_tc.audits.hygiene.decoded import LONGEST, views
-from robustbench_tc.audits.hygiene.leaves import Leaf, leaves
 from robustbench_tc.audits.hygiene.secrets import guesses, personal, redact, tokens
-from robustbench_tc.audits.hygiene.texts import Flagged, Texts, finds
+from robustbench_tc.audits.hygiene.texts import Flagged, Leaf, Texts, finds, leaves
 
 A = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 """Random enough for every pattern, and obviously made up."""

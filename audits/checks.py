@@ -12,7 +12,7 @@ clean row, a live row, a training row, a prediction, or what is known of a confi
 Each suite of Great Expectations is made from its part of the table (`expectations/gx.py`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -157,6 +157,16 @@ def rules(suite: Suite) -> list[Rule]:
 def verdicts(suite: Suite, *row: Any, kind: Any = None) -> dict[str, Verdict]:
     """What the suite's functions for rows of this kind say of a row, by name."""
     return {rule.name: rule.verdict(*row) for rule in rules(suite) if rule.holds and rule.for_(kind)}
+
+
+def verdicts_of(
+    names: Iterable[str], look: Callable[..., Mapping[str, Verdict]], *row: Any
+) -> Mapping[str, Verdict]:
+    """What one look says of a row, by check; a row that cannot be looked at fails each of `names`."""
+    try:
+        return look(*row)
+    except Exception as error:  # rows of any shape: it fails the check, not the audit
+        return dict.fromkeys(names, f"it could not be checked: {type(error).__name__}")
 
 
 def columns(rows: Sequence[Mapping[str, Any]], plain: Sequence[str], *suites: Suite) -> dict[str, list[Any]]:

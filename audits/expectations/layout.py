@@ -29,6 +29,15 @@ def beside(place: str, wanted: Sequence[Named], found: Iterable[Named]) -> Itera
         yield Column(f"{place}.{number}", expected, there)
 
 
+def of_shards(
+    folder: Folder, configs: Iterable[str], wanted: Sequence[Named], split: str = "test"
+) -> Iterator[Column]:
+    """The columns of every shard of a split of these configs."""
+    for config in configs:
+        for shard, found in folder.columns(config, split).items():
+            yield from beside(f"{config}/{shard}", wanted, found)
+
+
 def contract(*structs: type) -> list[Named]:
     """The columns of rows that are these structs."""
     return [(field.name, type_name(field.type)) for field in arrow_schema(*structs)]

@@ -233,10 +233,10 @@ def leaked(row: Sample, clean: Sample | None) -> Iterator[Leak]:
         if _IDENTIFIER.search(call.name)
     }
     found = [(place, text, name) for place, text in _new(row, clean, names) for name in names if name in text]
-    old = [] if clean is None or not found else [text for _, text in _new(clean, None, names)]
-    old += (
-        [] if clean is None or not found else [leaf.text for tool in clean.tools for leaf in _said_by(tool)]
-    )
+    old = list[str]()
+    if clean is not None and found:
+        said = (leaf.text for tool in clean.tools for leaf in _said_by(tool))
+        old = [*(text for _, text in _new(clean, None, names)), *said]
     for place, text, name in found:
         count = _count(name, text)
         if count > max((_count(name, other) for other in old if name in other), default=0):
@@ -250,10 +250,7 @@ def _count(name: str, text: str) -> int:
 def _new(row: Sample, clean: Sample | None, names: set[str]) -> Iterator[tuple[str, str]]:
     """What messages say, and tools that the clean row lacks (none where the row is a clean one)."""
     for index, message in enumerate(row.messages):
-        yield (
-            f"messages/{index}",
-            _HISTORY.sub(" ", message.content) if "<" in message.content else message.content,
-        )
+        yield f"messages/{index}", _HISTORY.sub(" ", message.content)
     for index, tool in enumerate(row.tools):
         if clean is not None and tool not in clean.tools:
             whole = dumps((tool.description, tool.parameters))

@@ -4,6 +4,7 @@ Beside it where a row comes from: its origin, generator and injected text.
 """
 
 import re
+from operator import attrgetter
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import Call, Sample
@@ -128,6 +129,8 @@ _GENERATOR = re.compile(
     r"(?:recorded|hand-written|[^\s+]+@v\d+)(?:\+(?:recorded|hand-written|[^\s+]+@v\d+))*"
 )
 
+_ORIGIN = attrgetter("source", "category", "output_format")
+
 _ALSO_BY_RULE = "realistic_typos"
 """The type whose texts a rule may write too (`--generator realistic_typos=rule`)."""
 
@@ -135,8 +138,7 @@ _ALSO_BY_RULE = "realistic_typos"
 @check("benchmark_rows")
 def asks_something(row: Sample, clean: Sample) -> None:
     """A row without a user's words asks nothing."""
-    asked = any(m.role == "user" and m.content.strip() for m in row.messages)
-    assert asked, "no message of a user"
+    assert any(m.role == "user" and m.content.strip() for m in row.messages), "no message of a user"
 
 
 @check("benchmark_rows")
@@ -149,12 +151,7 @@ def output_format_of_its_source(row: Sample, clean: Sample) -> None:
 @check("benchmark_rows", for_=perturbed)
 def same_origin_as_clean(row: Sample, clean: Sample) -> None:
     """A row is compared with its clean row: source, category and output format are the same."""
-    same = (row.source, row.category, row.output_format) == (
-        clean.source,
-        clean.category,
-        clean.output_format,
-    )
-    assert same, "source, category or output_format differ from the clean row's"
+    assert _ORIGIN(row) == _ORIGIN(clean), "source, category or output_format differ from the clean row's"
 
 
 @check("benchmark_rows")

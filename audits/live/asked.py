@@ -140,8 +140,8 @@ def apart(one: Json, other: Json) -> list[Json]:
 def under(value: Json, field: str) -> Iterator[Json]:
     """Plain values that stand under a key of that name, at any depth."""
     for _, one in _mappings(value, "", 0):
-        found = one.get(field)
-        listed = found if isinstance(found, list) else [found] if field in one else []
+        found = one.get(field, [])
+        listed = found if isinstance(found, list) else [found]
         yield from (inner for inner in listed if not isinstance(inner, dict | list))
 
 

@@ -163,8 +163,7 @@ def repeat_fits_the_label(row: LiveRow, entry: Entry) -> None:
     assert times, f"it repeats {fault.repeat} times"
     if fault.repeat == "always":
         assert row.label == "report", f"it fails always, and the label is {row.label}"
-        lasts = fault.kind not in ("stale_read", *_UNTIL_DONE)
-        assert lasts, f"{fault.kind} cannot last always"
+        assert fault.kind not in ("stale_read", *_UNTIL_DONE), f"{fault.kind} cannot last always"
 
 
 # --- more tools ---------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What lies beside the data and can be derived again: a release's manifest and cards, an earlier audit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import __version__
+from robustbench_tc.audits import audit_files
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.resolve import read_yanked, yanked_json
@@ -17,7 +18,7 @@ from robustbench_tc.schema import dumps
 from ..checks import verdict
 from ..folder import Folder
 from ..page import render
-from ..report import AuditReport, Check, Failure, check
+from ..report import AuditReport, Check, Failure, RedundantScore, TypeScore, check, not_run
 from .files import AUDIT_REPORT, OF_AN_AUDIT, load
 from .rebuilt import CHECKS, first_difference, short
 
@@ -175,3 +176,82 @@ def _total(counts: Any) -> int:
     plain = counts if isinstance(counts, dict) else {}
     chosen = [plain.get("train"), plain.get("validation")] if "train" in plain else list(plain.values())
     return sum(number for number in chosen if isinstance(number, int))
+
+
+# --- against this audit --------------------------------------------------------------------------------
+
+_EARLIER = (
+    "audit.earlier",
+    "An earlier audit's report, and all that it wrote under `audit/`, are what an audit gives now.",
+)
+
+_AT_HAND = (
+    *("provenance.", "contamination.", "gate.", "audit."),
+    *("paraphrase.agreement", "paraphrase.stored_judgments", "secrets.files"),
+)
+"""Checks that depend on more than the rows: on sources, on a second judge, on what lies beside the rows."""
+
+_FIGURES = ("evidence", "identifiability", "shortcuts", "near_duplicates")
+"""Figures of a report that follow from the rows and the judgments that are replayed."""
+
+
+def was_audited(folder: Folder) -> bool:
+    """Whether an earlier audit left a report."""
+    return folder.there.get(AUDIT_REPORT) == "file"
+
+
+def earlier_check(folder: Folder, report: AuditReport, files: Mapping[str, bytes]) -> Check:
+    """The report in the folder against the `report` of now, and its files against `files`."""
+    try:
+        earlier = msgspec.json.decode(folder.data(AUDIT_REPORT), type=AuditReport)
+    except (ValueError, RecursionError):
+        return check(*_EARLIER, 1, [Failure(AUDIT_REPORT, "it cannot be read")])
+    for writer, mine, now in (
+        ("robustbench-tc", earlier.package_version, __version__),
+        ("Great Expectations", earlier.expectations_version, report.expectations_version),
+    ):
+        if mine != now:
+            why = f"{writer} {mine} wrote it, {now} is installed"
+            return not_run(*_EARLIER, why, "another version writes another report")
+    wanted = {audit_files.FOLDER + name: marker.sha256_of(content) for name, content in files.items()}
+    failures = list(_other_findings(earlier, report))
+    if earlier.files:  # else it kept none
+        failures += [
+            Failure(path, "it is not what an audit of these files writes")
+            for path in dict.fromkeys((*wanted, *earlier.files))
+            if earlier.files.get(path) != wanted.get(path)
+        ]
+    return check(*_EARLIER, len(report.checks) + len(wanted), failures)
+
+
+def _other_findings(earlier: AuditReport, report: AuditReport) -> Iterator[Failure]:
+    ours, theirs = _verdicts(report), _verdicts(earlier)
+    for id in dict.fromkeys((*ours, *theirs)):
+        if ours.get(id) != theirs.get(id):
+            yield Failure(f"{AUDIT_REPORT}: {id}", "the audit finds something else now")
+    figures = {name: (getattr(earlier, name), getattr(report, name)) for name in _FIGURES}
+    figures["paraphrase"] = _whole_scores(earlier), _whole_scores(report)
+    figures["redundant"] = _answers(earlier), _answers(report)
+    for name, (before, now) in figures.items():
+        if dumps(msgspec.to_builtins(before)) != dumps(msgspec.to_builtins(now)):
+            yield Failure(f"{AUDIT_REPORT}: {name}", "the audit counts otherwise now")
+
+
+def _whole_scores(report: AuditReport) -> list[TypeScore]:
+    """Of all pairs, whatever the judge is called who replays them; those of a draw are a second judge's."""
+    return [msgspec.structs.replace(one, judge="") for one in report.paraphrase if one.scope == "all"]
+
+
+def _answers(report: AuditReport) -> list[RedundantScore]:
+    """About new tools, whatever the judge is called."""
+    found = report.redundant
+    return [] if found is None else [msgspec.structs.replace(found, judge=None)]
+
+
+def _verdicts(report: AuditReport) -> dict[str, Any]:
+    """By check, what it found; a waived one failed."""
+    return {
+        one.id: (one.status.replace("waived", "failed"), one.protects, one.applied, one.failed, one.failures)
+        for one in report.checks
+        if not one.id.startswith(_AT_HAND)
+    }

@@ -201,7 +201,7 @@ def _footer(path: Path) -> dict[str, Any]:
     with pq.ParquetFile(path) as file:
         schema, about = file.schema_arrow, file.metadata
     keys = dict(about.metadata or {})
-    groups = [about.row_group(number).to_dict() for number in range(about.num_row_groups)]
+    groups: list[Any] = [about.row_group(number).to_dict() for number in range(about.num_row_groups)]
     stored = ("physical_type", "compression")
     return {
         "columns": [(field.name, str(field.type), field.nullable) for field in schema],
@@ -211,7 +211,9 @@ def _footer(path: Path) -> dict[str, Any]:
             f"footer key {key.decode('utf-8', 'replace')}": keys[key] for key in sorted(keys) if key != _ARROW
         },
         "schema metadata": schema.metadata,
-        "row groups": [(one["num_rows"], [[c[k] for k in stored] for c in one["columns"]]) for one in groups],
+        "row groups": [
+            (one["num_rows"], [tuple(map(c.get, stored)) for c in one["columns"]]) for one in groups
+        ],
     }
 
 

@@ -21,9 +21,8 @@ from robustbench_tc.builders.sources.upstream import default_root
 from robustbench_tc.builders.toolrl_report import TrainingReport
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.live import live_card
-from robustbench_tc.dataset_cards.own import book_of, own_card
 from robustbench_tc.dataset_cards.released import rendered_again
-from robustbench_tc.dataset_cards.render import benchmark_card
+from robustbench_tc.dataset_cards.render import benchmark_card, book_of, own_card
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
@@ -123,8 +122,7 @@ def world_types(build: Folder, worlds: Sequence[str], python: str | None) -> dic
     What a row calls its world opens nothing else. `python` has BFCL's classes.
     """
     ours = [name for name in build.report_field("worlds") if name in (*BUNDLED, BFCL)]
-    found = [find(name, python=python) for name in (*ours, *worlds)]
-    return {world.name: world for world in found}
+    return {world.name: world for world in (find(name, python=python) for name in (*ours, *worlds))}
 
 
 def _of_live(
@@ -151,5 +149,4 @@ def fresh_rows(dataset: str, seed: int, out: Path) -> None:
 
     Raises UserError where that cannot be.
     """
-    folder = dataset_folder(dataset)
-    rebuild(folder, out, sources=None, card=benchmark_card, seed=seed)
+    rebuild(dataset_folder(dataset), out, sources=None, card=benchmark_card, seed=seed)

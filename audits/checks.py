@@ -12,7 +12,7 @@ clean row, a live row, a training row, a prediction, or what is known of a confi
 Each suite of Great Expectations is made from its part of the table (`expectations/gx.py`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -154,8 +154,22 @@ def rules(suite: Suite) -> list[Rule]:
     return [rule for (its_suite, _), rule in TABLE.items() if its_suite == suite]
 
 
-def columns(suite: Suite, subjects: Iterable[Any]) -> dict[str, list[Any]]:
-    """The verdicts of a suite's checks on whatever it is about: a column each, beside the subjects' ids."""
-    found = list(subjects)
-    verdicts = {rule.name: [rule.verdict(one) for one in found] for rule in rules(suite) if rule.holds}
-    return {"id": [one.id for one in found], **verdicts}
+def verdicts(suite: Suite, *row: Any, kind: Any = None) -> dict[str, Verdict]:
+    """What the suite's functions for rows of this kind say of a row, by name."""
+    return {rule.name: rule.verdict(*row) for rule in rules(suite) if rule.holds and rule.for_(kind)}
+
+
+def verdicts_of(
+    names: Iterable[str], look: Callable[..., Mapping[str, Verdict]], *row: Any
+) -> Mapping[str, Verdict]:
+    """What one look says of a row, by check; a row that cannot be looked at fails each of `names`."""
+    try:
+        return look(*row)
+    except Exception as error:  # rows of any shape: it fails the check, not the audit
+        return dict.fromkeys(names, f"it could not be checked: {type(error).__name__}")
+
+
+def columns(rows: Sequence[Mapping[str, Any]], plain: Sequence[str], *suites: Suite) -> dict[str, list[Any]]:
+    """Rows as columns, the `plain` ones and one of verdicts per check. What a row lacks does not apply."""
+    names = [*plain, *(rule.name for suite in suites for rule in rules(suite) if not rule.is_native)]
+    return {name: [row.get(name) for row in rows] for name in names}

@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import files, marker, parquet
 from robustbench_tc.io.files import Kind
@@ -97,6 +98,15 @@ class Folder:
     def kind(self) -> Literal["benchmark", "training", "live"]:
         said = self.report.get("kind")
         return "training" if said == "toolrl-dr" else "live" if said == DATASET else "benchmark"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the build says that it was made of somebody's own tools (`rbtc build --cases`).
+
+        Such a build has no upstream, no counts that are known beforehand, and as few cases as its maker
+        wrote.
+        """
+        return self.report.get("profile") == OWN_CASES
 
     def sha256(self, path: str) -> str | None:
         """The sha256 of a regular file's bytes, "" if it cannot be read; None where there is no such file.

@@ -23,16 +23,25 @@ from robustbench_tc.eval.record import refuse_live
 from robustbench_tc.io import marker, numbers
 from robustbench_tc.option import Tell, silent
 
-from . import contamination, declining, earlier, evidence, judgments, paraphrase, provenance, shortcuts
+from . import contamination, declining, evidence, judgments, paraphrase, provenance, shortcuts
 from .again import rebuild_of, world_types
 from .contamination import Conversations, Index, Query
 from .folder import Folder, unreadable
 from .hygiene import files as other_files
 from .invariants.base import OFFERS, codes_of, states_preference
 from .judge import Judge
-from .judges import make_judges, second_opinion
-from .own_tools import allowed, is_own
-from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
+from .judgments import make_judges, second_opinion
+from .provenance.beside import earlier_check, was_audited
+from .report import (
+    NOTHING_THERE,
+    AuditReport,
+    Check,
+    Failure,
+    Identifiability,
+    Overlap,
+    check,
+    not_run,
+)
 from .scan import Scan
 from .waivers import apply, shipped
 
@@ -48,6 +57,12 @@ _TRAINING = (
 _POOLS = (
     "contamination.pools",
     "Queries that the rest of the pools asks too are known: whoever trains on the pools leaves them out.",
+)
+
+
+NAMED_ELSEWHERE = (
+    "own tools and cases: a type's module says what needs no reading in the benchmark's samples; the report "
+    "lists what needs none here"
 )
 
 
@@ -111,8 +126,8 @@ def audit(
     else:
         found = _benchmark(build, judges, second, n, seed, whole, why_not, progress)
     checks = [*origin.checks, *found.checks, *other_files.audit(build), unreadable(build)]
-    if pools and is_own(build):
-        checks = [allowed(one) for one in checks]
+    if pools and build.is_own:
+        checks = [_allowed(one) for one in checks]
     profile = _text(build.report.get("profile")) if build.kind != "training" else None
     checks = apply(
         checks,
@@ -122,9 +137,9 @@ def audit(
         today=datetime.date.today(),
     )
     passed = not any(one.blocks for one in checks)
-    if files is None and earlier.is_there(build):
+    if files is None and was_audited(build):
         files = {}  # an earlier audit's are held to them
-    if files is not None and (passed or not green_only or earlier.is_there(build)):
+    if files is not None and (passed or not green_only or was_audited(build)):
         progress("writing data docs")
         from .expectations import project
 
@@ -148,9 +163,9 @@ def audit(
         },
         **found.figures,
     )
-    if files is None or not earlier.is_there(build):
+    if files is None or not was_audited(build):
         return report
-    last = earlier.earlier_check(build, report, files)
+    last = earlier_check(build, report, files)
     return msgspec.structs.replace(report, checks=(*report.checks, last), passed=passed and not last.blocks)
 
 
@@ -320,6 +335,21 @@ def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:
         for code, (number, unique, stated) in rows.items()
         if number
     )
+
+
+def _allowed(one: Check) -> Check:
+    """A check of a build of own tools, which may be left out where it found nothing to look at.
+
+    A rebuild that failed is no such thing. Keys and passwords are looked for as everywhere; addresses and
+    telephone numbers in requests are the maker's business.
+    """
+    if one.id == "shortcuts.named":
+        return msgspec.structs.replace(
+            one, status="not_run", failed=0, failures=(), may_be_left_out=NAMED_ELSEWHERE
+        )
+    if one.status == "not_run" and one.may_be_left_out is None and not one.id.startswith("provenance."):
+        return msgspec.structs.replace(one, may_be_left_out=NOTHING_THERE)
+    return one
 
 
 def _text(value: object) -> str | None:

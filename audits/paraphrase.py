@@ -20,9 +20,19 @@ from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 from robustbench_tc.seeding import rng
 
-from .canaries import SEED, canary_check, canary_pairs, canary_tools, fooled
 from .invariants.base import REWRITES, codes_of
-from .judge import Item, Judge, Judgment, Unjudged, Verdict
+from .judge import (
+    SEED,
+    Item,
+    Judge,
+    Judgment,
+    Unjudged,
+    Verdict,
+    canary_check,
+    canary_pairs,
+    canary_tools,
+    fooled,
+)
 from .judgments import Line, Stored, line
 from .report import (
     Agreement,

@@ -23,6 +23,10 @@ TEXT = 240
 Status = Literal["passed", "failed", "waived", "not_run"]
 
 
+NOTHING_THERE = "own tools and cases: the dataset holds nothing that this check could be held against"
+"""Why a check of such a build may be left out."""
+
+
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """One row (or pair, file, type) that breaks a check."""
 
@@ -276,8 +280,7 @@ def visible(text: str) -> str:
     """Text that a terminal and a page show as it is: control, bidi and invisible characters are escaped."""
     if text.isprintable():
         return text
-    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return "".join(escaped)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def without(checks: list[Check], id: str, reason: str, may_be_left_out: str | None = None) -> list[Check]:

@@ -13,14 +13,29 @@ from robustbench_tc.builders.steps import steps
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, Tool, dumps, loads, tool_hash
 
-from . import invariants  # noqa: F401 - registers what must hold beside the clean row
-from .checks import HOLDS, DoesNotApply, Rule, Verdict, by_itself, check, given, rules, verdict
+from .checks import (
+    HOLDS,
+    DoesNotApply,
+    Rule,
+    Verdict,
+    by_itself,
+    check,
+    columns,
+    given,
+    rules,
+    verdict,
+    verdicts_of,
+)
 from .hygiene.rows import HYGIENE, RowTexts
+from .invariants import INVARIANTS
 from .invariants.allowed import other_language, rewritten_texts
 from .invariants.base import is_for, verdict_on
 
 PLAIN = ("id", "clean_id", "config", "type_code", "source", "digest")
 """Columns that expectations look at, or that other audits need."""
+
+FLAG, CLASSIFIED = "flag_says_what_the_golds_say", "golds_are_classified"
+"""Checks that look at where golden values can be taken from."""
 
 given(
     "benchmark_rows",
@@ -32,9 +47,8 @@ given(
         "no_new_credential": "Text that a perturbation brought in holds no credential, no number of a "
         "person.",
         "gold_passes_its_scorer": "A golden answer that its own scorer refuses makes every model wrong.",
-        "golds_are_classified": "Of every golden value it is known from where a reader could take it.",
-        "flag_says_what_the_golds_say": "Rows of samples that nobody could answer carry the flag, and no "
-        "others.",
+        CLASSIFIED: "Of every golden value it is known from where a reader could take it.",
+        FLAG: "Rows of samples that nobody could answer carry the flag, and no others.",
         "unit_finds_nothing": "The type's own unit, which made the row, finds nothing wrong with it.",
     },
 )
@@ -42,74 +56,68 @@ given("benchmark_rows", "hygiene", HYGIENE)
 
 
 class Read(NamedTuple):
-    """A row as it was read."""
+    """How a row was read."""
 
     config: str
-    raw: dict[str, Any]
-    row: Sample
     clean: Sample | None
     """The row itself, if it is a clean one; None where there is none."""
     build_seed: object
 
 
 @check("benchmark_rows", for_=by_itself)
-def type_is_audited(one: Read) -> None:
+def type_is_audited(row: Sample, read: Read) -> None:
     """A type without facts is held against no rule of its own: its rows would pass unseen."""
-    code = one.row.type_code
-    assert code == taxonomy.CLEAN or taxonomy.known(code), "the audit knows no type of that code"
+    known = row.type_code == taxonomy.CLEAN or taxonomy.known(row.type_code)
+    assert known, "the audit knows no type of that code"
 
 
 @check("benchmark_rows", for_=by_itself)
-def anchored(one: Read) -> None:
+def anchored(row: Sample, read: Read) -> None:
     """Every row has its clean row in this build, so a drop is measured against the same sample."""
-    if one.row.type_code == taxonomy.CLEAN:
+    if row.type_code == taxonomy.CLEAN:
         raise DoesNotApply
-    assert one.clean is not None, "no clean row has its clean_id"
+    assert read.clean is not None, "no clean row has its clean_id"
 
 
 @check("benchmark_rows", for_=by_itself)
-def id_is_made_of_its_parts(one: Read) -> None:
+def id_is_made_of_its_parts(row: Sample, read: Read) -> None:
     """The id is clean_id::type_code, so that rows, predictions and reports find each other."""
-    id, clean_id, code = one.row.id, one.row.clean_id, one.row.type_code
-    assert id == f"{clean_id}::{code}", f"id {id}, clean_id {clean_id}, type_code {code}"
+    named = f"id {row.id}, clean_id {row.clean_id}, type_code {row.type_code}"
+    assert row.id == f"{row.clean_id}::{row.type_code}", named
 
 
 @check("benchmark_rows", for_=by_itself)
-def config_holds_its_type(one: Read) -> None:
+def config_holds_its_type(row: Sample, read: Read) -> None:
     """`load_dataset(…, "CD_AB")` gives rows of CD_AB and nothing else."""
-    code = one.row.type_code
-    assert one.config == code, f"config {one.config}, type_code {code}"
+    assert read.config == row.type_code, f"config {read.config}, type_code {row.type_code}"
 
 
 @check("benchmark_rows", for_=by_itself)
-def component_is_its_types(one: Read) -> None:
+def component_is_its_types(row: Sample, read: Read) -> None:
     """The channel of a row is the taxonomy's: component means are made of it."""
-    code, component = one.row.type_code, one.row.component
-    wanted = taxonomy.get(code).component if taxonomy.known(code) else None
-    assert component == wanted, f"type_code {code}, component {component}"
+    wanted = taxonomy.get(row.type_code).component if taxonomy.known(row.type_code) else None
+    assert row.component == wanted, f"type_code {row.type_code}, component {row.component}"
 
 
 @check("benchmark_rows", for_=by_itself)
-def source_is_the_ids_prefix(one: Read) -> None:
+def source_is_the_ids_prefix(row: Sample, read: Read) -> None:
     """The source decides the scorer and stands in the id: both say the same."""
-    clean_id, source = one.row.clean_id, one.row.source
-    assert clean_id.partition("__")[0] == source, f"clean_id {clean_id}, source {source}"
+    same = row.clean_id.partition("__")[0] == row.source
+    assert same, f"clean_id {row.clean_id}, source {row.source}"
 
 
 @check("benchmark_rows", for_=by_itself)
-def seed_is_the_builds(one: Read) -> None:
+def seed_is_the_builds(row: Sample, read: Read) -> None:
     """A row can be made again from its seed; a clean row has none."""
-    code, seed, wanted = one.row.type_code, one.row.seed, one.build_seed
-    assert code == taxonomy.CLEAN or seed == wanted, f"type_code {code}, seed {seed}, build_seed {wanted}"
+    same = row.type_code == taxonomy.CLEAN or row.seed == read.build_seed
+    assert same, f"type_code {row.type_code}, seed {row.seed}, build_seed {read.build_seed}"
 
+
+BY_ITSELF = [rule for rule in rules("benchmark_rows") if rule.for_ is by_itself]
+"""Checks that a row without a clean row is held against too."""
 
 JSON = ("tools", "golden_answers", "changes")
 """Columns that hold JSON text."""
-
-
-def columns() -> tuple[str, ...]:
-    """Plain columns, and one of verdicts per check."""
-    return (*PLAIN, *(rule.name for rule in rules("benchmark_rows") if not rule.is_native))
 
 
 TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio", "translation_ratio")
@@ -158,9 +166,9 @@ class NewTool(msgspec.Struct, frozen=True):
 class Found(msgspec.Struct):
     """What a stretch of rows amounts to."""
 
-    rows: dict[str, list[Any]] = msgspec.field(default_factory=lambda: {name: [] for name in columns()})
-    """Plain columns, and one column of verdicts per invariant: null where it does not apply."""
-    texts: dict[str, list[Any]] = msgspec.field(default_factory=lambda: {name: [] for name in TEXT_COLUMNS})
+    rows: dict[str, list[Any]] = msgspec.field(default_factory=lambda: columns([], PLAIN, "benchmark_rows"))
+    """Plain columns, and one column of verdicts per check: null where it does not apply."""
+    texts: dict[str, list[Any]] = msgspec.field(default_factory=lambda: columns([], TEXT_COLUMNS))
     """One entry per rewritten text."""
     pairs: dict[Pair, str] = {}
     """Distinct rewritten texts, with the first row that holds each."""
@@ -190,11 +198,8 @@ class RowChecks:
         self._asked: dict[str, bytes] = {}
         """Clean id → digest of what its scorer judges against."""
         self._scored: dict[bytes, Verdict] = {}
-        functions = [rule for rule in rules("benchmark_rows") if rule.holds]
-        self._by_itself = [rule for rule in functions if rule.for_ is by_itself]
-        self._beside = [rule for rule in functions if rule.for_ is not by_itself]
         self._of_type: dict[str, list[Rule]] = {}
-        """Type code → the checks for its rows."""
+        """Type code → the checks that its rows are held against beside their clean row."""
 
     def clean_rows(self) -> Iterator[Sample]:
         """The clean rows, in order; of two with the same clean id the first."""
@@ -203,11 +208,8 @@ class RowChecks:
     def check(self, config: str, first: int, raws: list[dict[str, Any]]) -> Found:
         """The verdicts on consecutive rows of a config, of which the first has the number `first`."""
         found = Found()
-        columns = [(name, column.append) for name, column in found.rows.items()]
-        for number, raw in enumerate(raws, first):
-            get = self._row(config, number, raw, found).get
-            for name, append in columns:
-                append(get(name))
+        read = [self._row(config, number, raw, found) for number, raw in enumerate(raws, first)]
+        found.rows = columns(read, PLAIN, "benchmark_rows")
         return found
 
     def _row(self, config: str, number: int, raw: dict[str, Any], found: Found) -> dict[str, Any]:
@@ -225,54 +227,41 @@ class RowChecks:
             clean: Sample | None = row
         else:
             clean = self._clean.get(row.clean_id)
-        read = Read(config, raw, row, clean, self._seed)
+        anchor = None if row is clean else clean
         values |= {
             "clean_id": row.clean_id,
             "type_code": row.type_code,
             "source": row.source,
             "digest": _digest(dumps(row.messages)) + registry_and_gold,
             "decodes": HOLDS,
-            **{rule.name: rule.verdict(read) for rule in self._by_itself},
-            **self._text_verdicts(raw, row, clean),
+            **{rule.name: rule.verdict(row, Read(config, clean, self._seed)) for rule in BY_ITSELF},
+            **verdicts_of(HYGIENE, self._texts.verdicts, raw, row, anchor),
         }
         if clean is None:
             return values
         if row.type_code not in self._of_type:
-            self._of_type[row.type_code] = [rule for rule in self._beside if is_for(rule, row.type_code)]
+            self._of_type[row.type_code] = [one for one in INVARIANTS.values() if is_for(one, row.type_code)]
         for rule in self._of_type[row.type_code]:
             values[rule.name] = verdict_on(rule, row, clean)
-        anchor = None if row is clean else clean
         values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
-        values |= self._answerable(row, clean)
+        if row.source != sources.OWN:  # what may stand in an own argument is the case's to say
+            values |= verdicts_of((FLAG, CLASSIFIED), self._answerable, row, clean)
         if anchor is not None:
             values["unit_finds_nothing"] = verdict(_unit, row, anchor)
             _collect_steps(row, anchor, found)
         return values
 
-    def _text_verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:
-        """What the row's texts hold; a row whose texts cannot be looked at fails every check of them."""
-        try:
-            return self._texts.verdicts(raw, row, None if row is clean else clean)
-        except Exception as error:  # rows of any shape: it fails the check, not the audit
-            return dict.fromkeys(HYGIENE, f"it could not be checked: {type(error).__name__}")
-
     def _answerable(self, row: Sample, clean: Sample) -> dict[str, Verdict]:
         """Whether every golden value of the clean row has a class, and the row's flag fits its own."""
-        if row.source == sources.OWN:
-            return {}  # what may stand in an own argument is the case's to say
-        try:
-            if clean.clean_id not in self._unstated:
-                classes, missing = answerable.classes(clean, clean)
-                values = sum(len(call.parameters) for answer in clean.golden_answers for call in answer)
-                known = sum(1 for one in classes if one)
-                wrong = HOLDS if known == values else f"{known} of {values} golden values have a class"
-                self._unstated[clean.clean_id] = wrong, missing
-            wrong, missing = self._unstated[clean.clean_id]
-            if row.golden_answers != clean.golden_answers:
-                missing = answerable.classes(row, clean)[1]
-        except Exception as error:  # as above
-            said = f"it could not be checked: {type(error).__name__}"
-            return {"golds_are_classified": said, "flag_says_what_the_golds_say": said}
+        if clean.clean_id not in self._unstated:
+            classes, missing = answerable.classes(clean, clean)
+            values = sum(len(call.parameters) for answer in clean.golden_answers for call in answer)
+            known = sum(1 for one in classes if one)
+            wrong = HOLDS if known == values else f"{known} of {values} golden values have a class"
+            self._unstated[clean.clean_id] = wrong, missing
+        wrong, missing = self._unstated[clean.clean_id]
+        if row.golden_answers != clean.golden_answers:
+            missing = answerable.classes(row, clean)[1]
         flagged, says = GOLD_NOT_STATED in row.flags, HOLDS
         if flagged and missing is None:
             says = (
@@ -280,8 +269,7 @@ class RowChecks:
             )
         if missing is not None and not flagged:
             says = f"no flag {GOLD_NOT_STATED!r}: {missing}"
-        found: dict[str, Verdict] = {"flag_says_what_the_golds_say": says}
-        return found | ({"golds_are_classified": wrong} if row is clean else {})
+        return {FLAG: says, CLASSIFIED: wrong if row is clean else None}
 
     def _scores(self, row: Sample, clean: Sample | None, registry_and_gold: bytes) -> Verdict:
         """The scorer's verdict on the golden answer, once per distinct (tools, gold, clean tools)."""
@@ -293,13 +281,11 @@ class RowChecks:
 
 
 def _scorer(row: Sample, clean: Sample | None) -> None:
-    wrong = self_check(row, clean)
-    assert not wrong, wrong
+    assert not (wrong := self_check(row, clean)), wrong
 
 
 def _unit(row: Sample, clean: Sample) -> None:
-    wrong = REGISTRY[row.type_code].problems(clean, row)
-    assert not wrong, "; ".join(wrong[:3])
+    assert not (wrong := REGISTRY[row.type_code].problems(clean, row)), "; ".join(wrong[:3])
 
 
 def _collect_steps(row: Sample, clean: Sample, found: Found) -> None:
@@ -316,10 +302,11 @@ def _collect_steps(row: Sample, clean: Sample, found: Found) -> None:
 
 def _collect(row: Sample, found: Found) -> None:
     """The row's rewritten texts and new tools, for the audits that look at those."""
-    judged = taxonomy.known(row.type_code) and taxonomy.get(row.type_code).judged_as is not None
-    for path, tool, parameter, before, after in rewritten_texts(row):
-        if not judged or row.generator == "rule":
-            break
+    if not taxonomy.known(row.type_code):
+        return
+    kind = taxonomy.get(row.type_code)
+    judged = kind.judged_as is not None and row.generator != "rule"
+    for path, tool, parameter, before, after in rewritten_texts(row) if judged else ():
         found.pairs.setdefault(Pair(row.type_code, before, after, tool, parameter), row.id)
         ratio = len(after) / len(before) if len(before) >= SHORT else None
         described = tool is not None and parameter is None
@@ -328,7 +315,7 @@ def _collect(row: Sample, found: Found) -> None:
         entry = (f"{row.id} {path}", row.type_code, *ratios)
         for name, value in zip(TEXT_COLUMNS, entry, strict=True):
             found.texts[name].append(value)
-    if not taxonomy.known(row.type_code) or taxonomy.get(row.type_code).channel != "siblings":
+    if kind.channel != "siblings":
         return
     query = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
     brought = [c.after for c in row.changes if c.before is None and isinstance(c.after, dict)]

@@ -12,7 +12,6 @@ from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.schema import Sample
 
 from .folder import TABLES, Chunk, Folder
-from .own_tools import is_own
 from .report import Failure
 from .rows import Found, RowChecks
 
@@ -30,7 +29,7 @@ class Scan:
         """Config → rows."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
-        self._checks = RowChecks(own=is_own(folder), seed=folder.report.get("seed"))
+        self._checks = RowChecks(own=folder.is_own, seed=folder.report.get("seed"))
         # Whatever calls itself a config is looked at: a type that nobody knows fails by its rows too.
         there = [config for config in folder.configs() if config not in TABLES]
         for config in there:

@@ -7,8 +7,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 
 from .citation import paper_bibtex
-from .front_matter import FIRST
-from .render import template
+from .render import FIRST, template
 
 NAME = "checkpoint.json"
 """What a folder of weights says about itself; see docs/releases.md."""

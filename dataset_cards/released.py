@@ -24,8 +24,7 @@ from .croissant import croissant
 from .eval_yaml import NAME as EVAL, eval_yaml
 from .facts import Release
 from .live import live_card
-from .own import TITLE as OWN_TITLE, book_of, own_card
-from .render import benchmark_card
+from .render import OWN_TITLE, benchmark_card, book_of, own_card
 from .training import training_card
 
 NO_LICENCE = b"""The tools and requests of this dataset are their maker's. Whoever published it says

@@ -8,13 +8,10 @@ from robustbench_tc.schema import PublishedSample
 from ..checks import native, rules
 from ..folder import TABLES, Folder
 from ..invariants.base import is_for
-from ..own_tools import is_own
 from ..report import Check, without
 from ..scan import Scan
-from . import configs as configs_of
-from .columns import beside, contract
-from .configs import Config
 from .gx import run, run_over
+from .layout import Config, contract, of_shards, skips_of
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 
@@ -24,11 +21,8 @@ CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 
 def columns_suite(folder: Folder) -> list[Check]:
     """Every shard of every sample config has the contract's columns, in order, with the contract's types."""
-    wanted = contract(PublishedSample)
     there = sorted({*folder.configs()} - {*TABLES})
-    shards = ((config, *shard) for config in there for shard in folder.columns(config, "test").items())
-    found = (one for config, name, columns in shards for one in beside(f"{config}/{name}", wanted, columns))
-    return run_over("benchmark_columns", found)
+    return run_over("benchmark_columns", of_shards(folder, there, contract(PublishedSample)))
 
 
 # --- configs ------------------------------------------------------------------------------------------
@@ -38,7 +32,7 @@ def configs_suite(scan: Scan) -> list[Check]:
     """The set of configs, and the number of rows in each."""
     folder, report = scan.folder, scan.folder.report
     there = set(folder.configs())
-    profile, own = str(report.get("profile")), is_own(folder)
+    profile, own = str(report.get("profile")), folder.is_own
     exact = pinned(profile)
     # All clean rows; per type those from the paper's sources, of which the types' counts speak.
     five = {source.name for source in sources.sources() if source.paper}
@@ -47,7 +41,7 @@ def configs_suite(scan: Scan) -> list[Check]:
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
     extensions = {t.code for t in taxonomy.known_with(there) if t.status == "extension"}
     further = extensions - {t.code for t in taxonomy.types("all")}
-    skips, clean = configs_of.skips_of(folder), scan.present.get(taxonomy.CLEAN, set())
+    skips, clean = skips_of(folder), scan.present.get(taxonomy.CLEAN, set())
     found = []
     for config in (*CONFIGS, *TABLES, *sorted(there - {*CONFIGS, *TABLES})):
         skipped = skips.get(config, {})

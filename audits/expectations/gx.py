@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..checks import HOLDS, MET, Rule, Suite, columns, rules
+from ..checks import HOLDS, MET, Rule, Suite, columns, rules, verdicts
 from ..report import SHOWN, Check, Failure, check
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def collected() -> Iterator[list[Validated]]:
 
 def run_over(suite: Suite, subjects: Iterable[Any]) -> list[Check]:
     """Holds every subject against the suite's checks and validates what they say."""
-    return run(suite, columns(suite, subjects))
+    rows = [{"id": one.id, **verdicts(suite, one)} for one in subjects]
+    return run(suite, columns(rows, ("id",), suite))
 
 
 def run(suite: Suite, data: Mapping[str, Sequence[Any]], wanted: Sequence[Rule] | None = None) -> list[Check]:

@@ -22,9 +22,8 @@ from ..live.replay import of_some
 from ..live.rows import beside_clean, more_tools, of_a_fault, with_policy
 from ..live.scan import SUITES, LiveScan
 from ..report import Check, without
-from .columns import beside, contract
-from .configs import Config, skips_of
 from .gx import run, run_over
+from .layout import Config, contract, of_shards, skips_of
 
 CONFIGS = (TASKS, *type_codes())
 
@@ -49,18 +48,13 @@ native(
 
 def suites(folder: Folder, scan: LiveScan) -> list[Check]:
     """Every suite over one pass."""
-    wanted = contract(LiveRow)
-    shards = (
-        (config, *shard) for config in folder.configs() for shard in folder.columns(config, "test").items()
-    )
-    columns = (one for config, name, found in shards for one in beside(f"{config}/{name}", wanted, found))
     of_rows = [found for one in SUITES for found in run(one, scan.columns)]
     # A check of some kinds only may be left out where a build has no row of them.
     some = (beside_clean, of_a_fault, more_tools, with_policy, faulty, of_some)
     of_some_rows = {rule.id for one in SUITES for rule in rules(one) if rule.for_ in some}
     allowed = "the build has no row of a kind that it is about"
     return [
-        *run_over("live_columns", columns),
+        *run_over("live_columns", of_shards(folder, folder.configs(), contract(LiveRow))),
         *_configs_suite(folder, scan),
         *(
             msgspec.structs.replace(one, may_be_left_out=allowed)

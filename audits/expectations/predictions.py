@@ -11,11 +11,11 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import STAGES, Prediction, Sample, Verdict, content_hash, dumps, record
 
-from ..checks import HOLDS, DoesNotApply, check, given, native, rules
+from ..checks import HOLDS, DoesNotApply, check, columns, given, native, verdicts
 from ..folder import Folder, type_name
 from ..report import Check
-from .columns import beside, contract
 from .gx import run, run_over
+from .layout import beside, contract
 
 
 def suite(path: Path, dataset: Folder) -> list[Check]:
@@ -29,8 +29,7 @@ def suite(path: Path, dataset: Folder) -> list[Check]:
         for raw in dataset.rows(config)
     }
     found = [_row(number, raw, rows) for number, raw in enumerate(parquet.read_rows([path]))]
-    names = ("id", "key", *(rule.name for rule in rules("predictions") if not rule.is_native))
-    checks = run("predictions", {name: [row.get(name) for row in found] for name in names})
+    checks = run("predictions", columns(found, ("id", "key"), "predictions"))
     return [*_columns(path), *map(_unless_unscored, checks)]
 
 
@@ -80,7 +79,7 @@ def _row(number: int, raw: dict[str, Any], rows: dict[str, dict[str, Any]]) -> d
         "id": id,
         "key": dumps((one.id, one.model, one.mode, one.repeat)),
         "decodes": HOLDS,
-        **{rule.name: rule.verdict(answer) for rule in rules("predictions") if rule.holds},
+        **verdicts("predictions", answer),
     }
 
 

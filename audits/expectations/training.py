@@ -6,13 +6,13 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.schema import Json, Message, loads
 
-from ..checks import HOLDS, Verdict, check, given, native, rules
+from ..checks import HOLDS, check, columns, given, native, verdicts, verdicts_of
 from ..contamination import messages
 from ..folder import Folder, type_name
 from ..hygiene.training import TRAINING_HYGIENE, TrainingTexts
 from ..report import Check
-from .columns import Column, Named, beside
 from .gx import run, run_over
+from .layout import Column, Named, of_shards
 
 Row: TypeAlias = dict[str, Any]
 
@@ -46,8 +46,7 @@ def suite(folder: Folder) -> list[Check]:
     there = folder.configs()
     for config, split in ((c, s) for c in dict.fromkeys((*reported, *there)) for s in SPLITS):
         if config in COLUMNS and config in there:
-            for shard, found in folder.columns(config, split).items():
-                shards += beside(f"{config}/{shard}", COLUMNS[config], found)
+            shards += of_shards(folder, [config], COLUMNS[config], split)
         ids: dict[bool, list[str]] = {True: [], False: []}
         for number, raw in enumerate(folder.rows(config, split) if config in there else ()):
             values, read = _row(config, split, number, raw, texts)
@@ -55,11 +54,10 @@ def suite(folder: Folder) -> list[Check]:
             ids[read is not None and read.perturbed].append(read.clean_id if read else "")
         counts = reported.get(config, {})
         splits.append(Split(f"{config}/{split}", config, split, counts, ids[True], ids[False]))
-    names = ("id", "place", *(rule.name for rule in rules("training_rows") if not rule.is_native))
     return [
         *run_over("training_columns", shards),
         *run_over("training_configs", splits),
-        *run("training_rows", {name: [row.get(name) for row in rows] for name in names}),
+        *run("training_rows", columns(rows, ("id", "place"), "training_rows")),
     ]
 
 
@@ -211,22 +209,15 @@ def _row(
         info = loads(info) if isinstance(info, str) else info
         gold = raw["reward_model"]["ground_truth"] if config != "paft" else raw["messages"][-1]["content"]
         named = str(info["type_code"]), str(info["clean_id"])
-        read = Read(config, split, raw, info, loads(info["changes"]), *named, gold, messages(raw))
+        turns = messages(raw)
+        read = Read(config, split, raw, info, loads(info["changes"]), *named, gold, turns)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         return {**values, "decodes": f"it does not decode: {type(error).__name__} {str(error)[:100]}"}, None
     whole = len(read.turns) == len(raw.get("prompt") or raw.get("messages") or ())
     values |= {
         "place": f"{config}/{split}/{info.get('index')}" if read.perturbed else None,
         "decodes": HOLDS if whole else "a turn is malformed",
-        **{r.name: r.verdict(read) for r in rules("training_rows") if r.holds and r.for_(config)},
-        **_texts(read, texts),
+        **verdicts("training_rows", read, kind=config),
+        **verdicts_of(TRAINING_HYGIENE, texts.verdicts, [turn.content for turn in turns], gold, read.changes),
     }
     return values, read
-
-
-def _texts(row: Read, texts: TrainingTexts) -> dict[str, Verdict]:
-    """What the row's texts hold; a row whose texts cannot be looked at fails every check of them."""
-    try:
-        return {**texts.verdicts([turn.content for turn in row.turns], row.gold, row.changes)}
-    except Exception as error:  # rows of any shape: it fails the check, not the audit
-        return dict.fromkeys(TRAINING_HYGIENE, f"it could not be checked: {type(error).__name__}")

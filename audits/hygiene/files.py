@@ -3,6 +3,7 @@
 import base64
 import gzip
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,10 +12,8 @@ import pyarrow.parquet as pq
 from robustbench_tc.schema import loads
 
 from ..folder import Folder
-from ..own_tools import is_own
 from ..report import Check, Failure, check
-from .leaves import Leaf, leaves
-from .texts import Find, Flagged, Scope, Texts, credentials, finds_by_rule, in_short
+from .texts import Find, Flagged, Leaf, Scope, Texts, credentials, finds_by_rule, in_short, leaves
 
 HOLDS_ROWS = frozenset(("messages", "prompt", "turns"))
 """A Parquet file with one of these columns holds rows, which have checks of their own."""
@@ -34,35 +33,31 @@ _FOOTERS = (
 
 def audit(folder: Folder) -> list[Check]:
     """Two checks: every file beside the rows, and every Parquet footer."""
-    texts = Texts(scope=Scope(guess=False, persons=not is_own(folder)))
-    failures: dict[bool, list[Failure]] = {False: [], True: []}
-    looked_at = {False: 0, True: 0}
+    texts = Texts(scope=Scope(guess=False, persons=not folder.is_own))
+    failures: dict[tuple[str, str], list[Failure]] = {_FILES: [], _FOOTERS: []}
+    looked_at = Counter[tuple[str, str]]()
     for path in _files(folder):
         name = path.relative_to(folder.path).as_posix()
-        for is_footer, found in ((True, _of_footer(path)), (False, _of_content(path))):
-            looked_at[is_footer] += found is not None
+        for what, found in _parts(path).items():
+            looked_at[what] += 1
             try:
-                if by_rule := finds_by_rule(_unreviewed(texts, name, found or ())):
+                if by_rule := finds_by_rule(_unreviewed(texts, name, found)):
                     short = in_short(
                         one.removeprefix(f"{name}: ") for some in by_rule.values() for one in some
                     )
-                    failures[is_footer].append(Failure(name, short))
+                    failures[what].append(Failure(name, short))
             except (OSError, ValueError, EOFError, zlib.error) as error:
-                what = f"it cannot be looked through: {type(error).__name__}: {error}"
-                failures[is_footer].append(Failure(name, what))
-    return [
-        check(*_FILES, looked_at[False], failures[False]),
-        check(*_FOOTERS, looked_at[True], failures[True]),
-    ]
+                said = f"it cannot be looked through: {type(error).__name__}: {error}"
+                failures[what].append(Failure(name, said))
+    return [check(*what, looked_at[what], found) for what, found in failures.items()]
 
 
 def to_review(folder: Folder) -> Iterator[tuple[Flagged, Find]]:
     """What nobody looked at yet in the files beside the rows, for the eyes of whoever does."""
     texts = Texts(scope=Scope(guess=False))
     for path in _files(folder):
-        name = path.relative_to(folder.path).as_posix()
-        for found in (_of_footer(path), _of_content(path)):
-            yield from _unreviewed(texts, name, found or ())
+        for found in _parts(path).values():
+            yield from _unreviewed(texts, path.relative_to(folder.path).as_posix(), found)
 
 
 def _files(folder: Folder) -> list[Path]:
@@ -70,21 +65,23 @@ def _files(folder: Folder) -> list[Path]:
 
 
 def _unreviewed(texts: Texts, name: str, found: Iterable[Leaf]) -> Iterator[tuple[Flagged, Find]]:
-    distinct = dict.fromkeys(found)
-    found_in = ((leaf.text, tuple(credentials(leaf, texts.scope))) for leaf in distinct)
-    flagged = (Flagged(name, text, finds) for text, finds in found_in if finds)
-    return texts.unreviewed(flagged)
+    found_in = ((leaf.text, tuple(credentials(leaf, texts.scope))) for leaf in dict.fromkeys(found))
+    return texts.unreviewed(Flagged(name, text, finds) for text, finds in found_in if finds)
 
 
-def _of_content(path: Path) -> Iterator[Leaf] | None:
-    """What a file says, opened when it is asked for; None for a Parquet file of rows."""
+def _parts(path: Path) -> dict[tuple[str, str], Iterator[Leaf]]:
+    """What a file says, opened when it is asked for, by the check that looks at it.
+
+    A Parquet file has a footer; rows in it have checks of their own.
+    """
     if path.suffix != ".parquet":
-        return _of_file(path)
+        return {_FILES: _of_file(path)}
+    footer = {_FOOTERS: _in_footer(path)}
     try:
         holds_rows = HOLDS_ROWS & set(pq.read_schema(path).names)
     except (OSError, ValueError):
-        return None  # its footer fails
-    return None if holds_rows else leaves(pq.read_table(path).to_pylist())
+        return footer  # which fails
+    return footer if holds_rows else footer | {_FILES: leaves(pq.read_table(path).to_pylist())}
 
 
 def texts_of(path: Path) -> Iterator[str]:
@@ -96,10 +93,6 @@ def texts_of(path: Path) -> Iterator[str]:
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(1_000, use_threads=False):
             yield from (leaf.text for leaf in leaves(batch.to_pylist()))
-
-
-def _of_footer(path: Path) -> Iterator[Leaf] | None:
-    return _in_footer(path) if path.suffix == ".parquet" else None
 
 
 def _in_footer(path: Path) -> Iterator[Leaf]:

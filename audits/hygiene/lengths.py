@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from robustbench_tc.schema import Json, Sample, Tool
 
-from .leaves import leaves
+from .texts import leaves
 
 MESSAGE = 10_000
 """Characters of a message; upstream's longest has 4,794."""

@@ -56,7 +56,7 @@ def _training(folder: Folder) -> Iterator[tuple[str, str, Flagged, Find]]:
 
 def _live(folder: Folder) -> Iterator[tuple[str, str, Flagged, Find]]:
     from ..live.entries import entries
-    from ..live.texts import LiveTexts
+    from ..live.scan import LiveTexts
 
     texts = LiveTexts()
     for entry in entries(folder):

@@ -1,17 +1,19 @@
-"""The texts of a benchmark row against the rules.
+"""The texts of a benchmark row against the rules, its language, and whether a text names the answer.
 
 A clean row holds nothing that a rule finds, but for what was reviewed. A perturbed row may hold what its
 clean row holds, and a text of upstream's that was reviewed (a donor's); what else it holds is a finding.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.builders.plain import other_script, own_words
+from robustbench_tc.errors import need_extra
 from robustbench_tc.eval.prompts.calls import earlier_calls
 from robustbench_tc.own import schemas as own_schemas
 from robustbench_tc.schema import Message, Sample, Tool, dumps, loads
@@ -19,21 +21,23 @@ from robustbench_tc.schema import Message, Sample, Tool, dumps, loads
 from ..checks import Verdict
 from ..invariants.allowed import added_tools, rewritten_texts
 from ..invariants.base import of_channels
-from ..invariants.texts import gold_values
-from . import language, leaks, lengths, schemas
-from .leaves import Leaf, leaves
+from ..invariants.conversation import gold_values
+from . import lengths, schemas
+from .characters import scripts
 from .texts import (
     CREDENTIAL,
     RULES,
     Find,
     Flagged,
     Known,
+    Leaf,
     Scope,
     Texts,
     finds as finds_in,
     finds_by_rule,
     in_short,
     known,
+    leaves,
 )
 
 OF_A_ROW = {
@@ -113,7 +117,7 @@ class RowTexts(Texts):
     def to_review(self, raw: dict[str, Any], row: Sample) -> Iterator[tuple[Flagged, Find]]:
         """What of a clean row nobody looked at yet, for the eyes of whoever does."""
         yield from self.unreviewed(self.flagged(raw, row))
-        for leak in leaks.leaked(row, None):
+        for leak in leaked(row, None):
             find = Find("answer_leaks", leak.said, leak.said)
             yield from self.unreviewed([Flagged(leak.place, leak.text, (find,))])
 
@@ -138,7 +142,7 @@ class RowTexts(Texts):
         }
 
     def _leaks(self, row: Sample, clean: Sample | None) -> Iterator[str]:
-        for leak in leaks.leaked(row, clean):
+        for leak in leaked(row, clean):
             find = Find("answer_leaks", leak.said, leak.said)
             if clean is not None or find.fingerprint(leak.text) not in self._allowed:
                 yield f"{leak.place} {leak.said}"
@@ -185,7 +189,7 @@ def _languages(row: Sample, clean: Sample, written: Iterable[Tool]) -> Verdict:
         return in_short(
             f"{path}: {what}"
             for path, _, _, before, after in rewritten_texts(row)
-            for what in language.not_in_language(lang, [v for v in values if v in before], after)
+            for what in not_in_language(lang, [v for v in values if v in before], after)
         )
     texts = [([before], after, path) for path, _, _, before, after in rewritten_texts(row)]
     beside = [text for tool in clean.tools for text in (tool.name, tool.description)]
@@ -194,7 +198,117 @@ def _languages(row: Sample, clean: Sample, written: Iterable[Tool]) -> Verdict:
     if not texts:
         return None
     return in_short(
-        f"{place}: {what}"
-        for before, after, place in texts
-        for what in language.other_language(before, after)
+        f"{place}: {what}" for before, after, place in texts for what in other_language(before, after)
     )
+
+
+_IDENTIFIER = re.compile(r"[_.\d]|[a-z][A-Z]|\S\s+\S")
+"""A name that nobody writes by chance; `search` is also a word."""
+
+_HISTORY = re.compile(r"<tool_call>.*?</tool_call>\s*(?:<obs>.*?</obs>)?", re.DOTALL)
+"""Calls that the dialogue has behind it."""
+
+
+class Leak(NamedTuple):
+    """A text that names the gold tool."""
+
+    place: str
+    text: str
+    said: str
+
+
+def leaked(row: Sample, clean: Sample | None) -> Iterator[Leak]:
+    """Texts that name an accepted tool: of a clean row its messages, else whatever the type wrote.
+
+    A perturbed text may name it as often as one of the clean row's; a type may state that its rows name the
+    gold, which its unit checks word for word.
+    """
+    if taxonomy.known(row.type_code) and taxonomy.get(row.type_code).traits.get("names_the_gold"):
+        return
+    names = {
+        call.name
+        for sample in ((row,) if clean is None else (row, clean))
+        for answer in sample.golden_answers
+        for call in answer
+        if _IDENTIFIER.search(call.name)
+    }
+    found = [(place, text, name) for place, text in _new(row, clean, names) for name in names if name in text]
+    old = list[str]()
+    if clean is not None and found:
+        said = (leaf.text for tool in clean.tools for leaf in _said_by(tool))
+        old = [*(text for _, text in _new(clean, None, names)), *said]
+    for place, text, name in found:
+        count = _count(name, text)
+        if count > max((_count(name, other) for other in old if name in other), default=0):
+            yield Leak(place, text, f"names the gold tool{'' if count == 1 else f' {count} times'}")
+
+
+def _count(name: str, text: str) -> int:
+    return len(re.findall(rf"(?<![\w.]){re.escape(name)}(?!\w)", text))
+
+
+def _new(row: Sample, clean: Sample | None, names: set[str]) -> Iterator[tuple[str, str]]:
+    """What messages say, and tools that the clean row lacks (none where the row is a clean one)."""
+    for index, message in enumerate(row.messages):
+        yield f"messages/{index}", _HISTORY.sub(" ", message.content)
+    for index, tool in enumerate(row.tools):
+        if clean is not None and tool not in clean.tools:
+            whole = dumps((tool.description, tool.parameters))
+            if any(dumps(name)[1:-1] in whole for name in names):
+                yield from ((f"tools/{index}", leaf.text) for leaf in _said_by(tool))
+
+
+def _said_by(tool: Tool) -> Iterator[Leaf]:
+    return leaves([tool.description, tool.parameters])
+
+
+SURE = 0.9
+"""Probability from which the detector is believed; of 3,400 recorded rewritings it is wrong about none."""
+
+SHORT = 20
+"""Shorter texts are names and numbers: only their script is compared."""
+
+
+def other_language(before: Sequence[str], after: str) -> Iterator[str]:
+    """Whether a text is written in another script or language than those that it goes with."""
+    here = set().union(*(scripts(text) for text in before))
+    there = scripts(after)
+    if here and there - here:
+        yield f"{' and '.join(sorted(there - here))} letters beside {' and '.join(sorted(here))}"
+    elif here and here - {"LATIN"} and not there & (here - {"LATIN"}) and there:
+        yield f"no {' or '.join(sorted(here - {'LATIN'}))} letters any more"
+    elif len(after) >= SHORT:
+        language, probability = _language(after)
+        original, certain = _language(" ".join(before))
+        # Two sure answers, or anything sure that is not English: short English texts are taken for Danish.
+        if language != original and probability > SURE and (language != "en" or certain > SURE):
+            yield f"{language} instead of {original}"
+
+
+def not_in_language(lang: str, values: Sequence[str], after: str) -> Iterator[str]:
+    """Whether a translated text is in another script or language than it says; `values` stay as they are."""
+    if wrong := other_script(lang, after, values):
+        yield wrong
+    said = own_words(after, values)
+    if len(after) >= SHORT and not wrong:
+        language, probability = _language(said)
+        if language != lang and probability > SURE:
+            yield f"{language} instead of {lang}"
+
+
+@lru_cache(maxsize=65_536)
+def _language(text: str) -> tuple[str, float]:
+    """The language of the text's prose, and how likely it is."""
+    # Words only: identifiers, numbers and quoted values belong to no language.
+    prose = re.findall(r"(?<![\w./@'\"])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/@])", text)
+    label, probability = _detector().classify(" ".join(prose) or text)
+    return label, float(probability)
+
+
+@cache
+def _detector() -> Any:
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        raise need_extra("py3langid", "audit") from None
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

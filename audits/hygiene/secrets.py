@@ -145,12 +145,12 @@ def _search(patterns: dict[str, Pattern], text: str) -> Iterator[Match]:
                 break
         else:
             continue
-        named = "value" in pattern.regex.groupindex
+        group = "value" if "value" in pattern.regex.groupindex else 0
         for match in pattern.regex.finditer(text):
-            value = match.group("value" if named else 0).rstrip(".,;:!?)")
+            value = match.group(group).rstrip(".,;:!?)")
             digits = sum(char.isdigit() for char in value) if pattern.digits else 0
             if digits >= pattern.digits and not (kind == "random" and value.isdigit()):
-                yield Match(kind, value, match.start("value" if named else 0))
+                yield Match(kind, value, match.start(group))
 
 
 @cache

@@ -10,9 +10,20 @@ from functools import lru_cache
 from robustbench_tc.schema import Json, loads
 
 from . import schemas
-from .leaves import Leaf, leaves
 from .rows import DIALOGUE_TAGS, OF_A_ROW
-from .texts import CREDENTIAL, RULES, Find, Flagged, Texts, finds, finds_by_rule, in_short, known
+from .texts import (
+    CREDENTIAL,
+    RULES,
+    Find,
+    Flagged,
+    Leaf,
+    Texts,
+    finds,
+    finds_by_rule,
+    in_short,
+    known,
+    leaves,
+)
 
 PARAMETERS = "Parameters: "
 """Begins the line of a prompt that holds a tool's parameters as JSON."""

@@ -5,9 +5,9 @@ is right in the types of a pack beyond that, their own unit says (`unit_finds_no
 """
 
 from ..checks import by_itself, rules
-from . import allowed, context, gold, provenance, registry, reward, texts
+from . import allowed, conversation, gold, registry, reward
 
-__all__ = ["allowed", "context", "gold", "provenance", "registry", "reward", "texts"]
+__all__ = ["allowed", "conversation", "gold", "registry", "reward"]
 
 INVARIANTS = {one.name: one for one in rules("benchmark_rows") if one.holds and one.for_ is not by_itself}
 """By name."""

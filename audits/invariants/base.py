@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from robustbench_tc import taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.builders.steps import steps
+from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Channel, NoCall, PerturbationType
 
 from ..checks import HOLDS, Rule, Verdict, by_itself, every
-from ..own_tools import no_call_of_the_case
 
 Of: TypeAlias = Callable[[PerturbationType | None], bool]
 
@@ -103,7 +103,12 @@ def verdict_on(rule: Rule, row: Sample, clean: Sample) -> Verdict:
 def no_call(row: Sample) -> NoCall:
     """What a reply without a call is worth in the row."""
     by_type = taxonomy.get(row.type_code).no_call if taxonomy.known(row.type_code) else "wrong"
-    return (no_call_of_the_case(row) or by_type) if by_type == "wrong" else by_type
+    if by_type != "wrong" or row.source != sources.OWN:
+        return by_type
+    kinds = set(read_category(row.category).kinds)  # of one's own case, the case says it
+    if "calls" not in kinds:
+        return "right"
+    return "wrong" if kinds == {"calls"} else "accepted"
 
 
 def shortened(short: str, name: str) -> bool:

@@ -1,15 +1,21 @@
-"""The arguments that reads are tried with, to see whether any of them shows what a call did.
+"""What reads show: the arguments that they are tried with, where two worlds differ, which values are needed.
 
-Values come from what an agent could know: the call itself, what it was answered, gold's other arguments, the
-schema's own words, and the two states, what differs in them first. Every choice is bounded.
+Values to try come from what an agent could know: the call itself, what it was answered, gold's other
+arguments, the schema's own words, and the two states, what differs in them first. Every choice is bounded.
 """
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
+from typing import NamedTuple
 
-from robustbench_tc.schema import Json, LiveTool, dumps, loads
+from robustbench_tc.schema import Json, LiveRow, LiveTool, dumps, loads
+from robustbench_tc.worlds.host import Handle
+from robustbench_tc.worlds.same_state import state_hash
+
+from ..checks import HOLDS, Verdict
+from .entries import GoldCall, gold_calls
 
 VALUES = 32
 """Values that a parameter is tried with."""
@@ -134,8 +140,8 @@ def apart(one: Json, other: Json) -> list[Json]:
 def under(value: Json, field: str) -> Iterator[Json]:
     """Plain values that stand under a key of that name, at any depth."""
     for _, one in _mappings(value, "", 0):
-        found = one.get(field)
-        listed = found if isinstance(found, list) else [found] if field in one else []
+        found = one.get(field, [])
+        listed = found if isinstance(found, list) else [found]
         yield from (inner for inner in listed if not isinstance(inner, dict | list))
 
 
@@ -158,3 +164,137 @@ def _mappings(value: Json, field: str, depth: int) -> Iterator[tuple[str, dict[s
     elif isinstance(value, list):
         for one in value:
             yield from _mappings(one, field, depth + 1)
+
+
+# --- two worlds ---------------------------------------------------------------------------------------
+
+_ERROR = re.compile(r"^\s*(?:\{\s*\"error\"\s*:|Error during execution:)")
+
+
+def failed(text: str) -> bool:
+    """Whether a result says that the call failed: an object with an error in front, or upstream's words."""
+    return _ERROR.match(text) is not None
+
+
+async def hash_of(world: Handle) -> str:
+    """Of the state that a world is in."""
+    return state_hash((await world.snapshot()).state)
+
+
+async def first_difference(
+    one: Handle, other: Handle, reads: Iterable[tuple[str, dict[str, Json]]]
+) -> str | None:
+    """The first read that two worlds answer differently, tried in copies of them. A tool that is called a
+    read and yet moves the world is passed over, and what it did is gone."""
+    tried = [await one.copy(), await other.copy()]
+    before = await hash_of(one)
+    settled, moving = set[str](), set[str]()
+    try:
+        for name, arguments in reads:
+            if name in moving:
+                continue
+            answers = [await world.call(name, arguments) for world in tried]
+            if name not in settled and not failed(answers[0].text):
+                if await hash_of(tried[0]) != before:
+                    moving.add(name)
+                    for world in tried:
+                        await world.aclose()
+                    tried = [await one.copy(), await other.copy()]
+                    continue
+                settled.add(name)
+            if answers[0].text != answers[1].text and not any(answer.problem for answer in answers):
+                return f"{name} {dumps(arguments)}"
+    finally:
+        for world in tried:
+            await world.aclose()
+    return None
+
+
+# --- what is needed -----------------------------------------------------------------------------------
+
+LONG = 100_000
+"""Characters of a text among gold's arguments: one that stands in a result is a value that was used."""
+
+
+class Seen(NamedTuple):
+    """What one of gold's calls came to."""
+
+    text: str
+    before: str
+    after: str
+    """Hashes of the state."""
+    again: str | None
+    """Of a write: the hash after a second equal call."""
+
+
+def used(row: LiveRow, place: int, seen: Sequence[Seen]) -> str:
+    """Whether a value of the read is one that gold uses later and could have from nowhere else."""
+    if any(True for _ in _needed(row, place, seen)):
+        return HOLDS
+    name = gold_calls(row)[place].call.name
+    return f"no value that {name} gives is needed later, or they are known before"
+
+
+def matters(row: LiveRow, place: int, seen: Sequence[Seen], stale: str) -> str:
+    """Whether gold's next step depends on a read that was answered `stale`."""
+    calls = gold_calls(row)
+    if all(later.turn > calls[place].turn for later in calls[place + 1 :]):
+        return HOLDS
+    if any(not _gives(stale, value) for value in _needed(row, place, seen)):
+        return HOLDS
+    return f"{calls[place].call.name} reads an old state, and the next step does not depend on it"
+
+
+def answers(row: LiveRow, pairs: list[tuple[GoldCall, Seen]]) -> Verdict:
+    """Whether gold has read what the replies have to hold; None where no turn asks."""
+    asking = [(number, turn.answers) for number, turn in enumerate(row.turns) if turn.answers]
+    for number, wanted in asking:
+        read = [parsed(one.text) for gold, one in pairs if gold.turn <= number]
+        for field, values in (pair for one in wanted for pair in one.items()):
+            known = [value for result in read for value in under(result, field)]
+            if not values or any(value not in known for value in values):
+                return f"turn {number}: gold has not read {field[:40]} {dumps(values)[:80]}"
+    return HOLDS if asking else None
+
+
+def uses(later: list[dict[str, Json]], value: Json) -> bool:
+    """Whether later arguments have a value, whole or within a text."""
+    text = str(value)
+    known = [leaf for parameters in later for leaf in leaves(parameters)]
+    inside = any(isinstance(leaf, str) and len(text) > 1 and text in leaf for leaf in known)
+    return inside or any(type(leaf) is type(value) and leaf == value for leaf in known)
+
+
+def parsed(text: str) -> Json:
+    """A result as JSON; None where it is none."""
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _needed(row: LiveRow, place: int, seen: Sequence[Seen]) -> Iterator[Json]:
+    calls = gold_calls(row)
+    said = [m.content for turn in row.turns[: calls[place].turn + 1] for m in turn.messages]
+    before = [*(one.text for one in seen[:place]), *(dumps(g.call.parameters) for g in calls[: place + 1])]
+    earlier = "\n".join([*said, *before])
+    for gold in calls[place + 1 :]:
+        for value in leaves(gold.call.parameters, LONG):
+            if (
+                not isinstance(value, bool)
+                and _gives(seen[place].text, value)
+                and not _stands(value, earlier)
+            ):
+                yield value
+
+
+def _gives(result: str, value: Json) -> bool:
+    """Whether a result has a value, as a word or as a leaf: JSON writes line ends in another way."""
+    same = (type(one) is type(value) and one == value for one in leaves(result, LONG))
+    return _stands(value, result) or any(same)
+
+
+def _stands(value: Json, text: str) -> bool:
+    """Whether a value stands in a text as a word of its own."""
+    word = value if isinstance(value, str) else dumps(value)
+    return bool(word) and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None

@@ -1,15 +1,18 @@
-"""Rows of a live build as they lie in its files, each held against its clean row.
+"""Rows of a live build as they lie in its files, each beside its clean row; which gold call meets a fault.
 
 A row with a fault repeats its clean row in all but five columns, one with a policy in all but six, one with
 more tools in all but three.
 """
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from robustbench_tc import schema
 from robustbench_tc.live_types import FORBIDDEN, registry_codes
-from robustbench_tc.schema import TASKS, LiveRow
+from robustbench_tc.schema import TASKS, At, Call, LiveRow, LiveTool
 
 from ..folder import Folder
 
@@ -73,3 +76,53 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
         problem = f"it does not decode: {type(error).__name__} {str(error)[:140]}"
         return Entry(where, config, None, problem, of and of.row, differs)
     return Entry(where, config, row, "", of and of.row, differs)
+
+
+# --- gold's calls -------------------------------------------------------------------------------------
+
+
+class GoldCall(NamedTuple):
+    """One of gold's calls."""
+
+    turn: int
+    call: Call
+    tool: LiveTool | None
+    """None where no tool of the world is called so."""
+
+
+def gold_calls(row: LiveRow) -> list[GoldCall]:
+    """Gold's calls over all turns, each with its tool."""
+    tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
+    return [
+        GoldCall(turn, call, tools.get(call.name))
+        for turn, calls in enumerate(row.golden_calls)
+        for call in calls
+    ]
+
+
+def met(row: LiveRow) -> int | None:
+    """The index in `gold_calls` of the first call that the row's fault names; None where there is none."""
+    if row.fault is None:
+        return None
+    at = row.fault.at
+    named = [place for place, gold in enumerate(gold_calls(row)) if _names(at, gold)]
+    number = at.call or at.write or at.read or at.nth
+    return named[number - 1] if len(named) >= number else None
+
+
+def each_fault(row: LiveRow) -> Iterator[LiveRow]:
+    """The row with each of its faults alone, where gold meets it: one on the retry of a call then stands
+    before that call. The position is of the first."""
+    for number, fault in enumerate(row.faults):
+        retried = sum(one.at.tool == fault.at.tool for one in row.faults[:number])
+        at = replace(fault.at, nth=max(1, fault.at.nth - retried))
+        position = None if number else row.position
+        yield replace(row, fault=replace(fault, at=at, then=()), position=position)
+
+
+def _names(at: At, gold: GoldCall) -> bool:
+    if at.tool is not None:
+        return fnmatchcase(gold.call.name, at.tool)
+    if at.call is not None:
+        return True
+    return gold.tool is not None and gold.tool.writes == (at.write is not None)

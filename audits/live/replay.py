@@ -6,7 +6,6 @@ call does, and both are read with everything that the task's tools offer.
 
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,10 +18,9 @@ from robustbench_tc.worlds.host import Handle, Worlds
 
 from ..checks import HOLDS, Verdict, given
 from . import asked
-from .differing import failed, first_difference, hash_of
+from .asked import Seen, hash_of
+from .entries import each_fault, gold_calls, met
 from .faults import OF_AN_EFFECT
-from .met import GoldCall, each_fault, gold_calls, met
-from .needed import Seen, answers, matters, parsed, used, uses
 from .rows import is_doubtful
 
 given(
@@ -84,6 +82,12 @@ def held(holds: bool, problem: str) -> str:
     return HOLDS if holds else problem
 
 
+def held_by_all(tools: list[tuple[str, bool]], problem: str) -> Verdict:
+    """The verdict of a check that says one thing of tools, each with whether it holds; None without any."""
+    wrong = dict.fromkeys(name for name, holds in tools if not holds)
+    return held(not wrong, f"{', '.join(wrong)} {problem}") if tools else None
+
+
 NAVIGATION = frozenset({"cd"})
 """Of BFCL's classes: moves the working directory, which counts as part of the state and not as a write."""
 
@@ -95,7 +99,7 @@ class Replay:
         self._worlds, self._types = worlds, types
         self._gold: dict[str, list[Seen]] = {}
         self._ends: dict[tuple[str, int], bool] = {}
-        self._shown: dict[tuple[str, int, _Question], str | None] = {}
+        self._shown: dict[tuple[str, int, bool, bool, bool], str | None] = {}
 
     async def verdicts(self, row: LiveRow) -> dict[str, Verdict]:
         """By check; {} for a row whose world nobody has."""
@@ -109,19 +113,22 @@ class Replay:
 
     async def _of_gold(self, row: LiveRow) -> dict[str, Verdict]:
         seen = self._gold[row.clean_id] = await self._replay(row)
-        calls = gold_calls(row)
         end = seen[-1].after if seen else ""
-        pairs = list(zip(calls, seen, strict=True))
-        wrong = [f"{gold.call.name}: {one.text[:80]}" for gold, one in pairs if failed(one.text)]
-        reads = [gold for gold, _ in pairs if gold.tool is not None and not gold.tool.writes]
-        reads = [gold for gold in reads if gold.call.name not in NAVIGATION]
-        moved = [g.call.name for g, one in pairs if g in reads and one.before != one.after]
+        pairs = list(zip(gold_calls(row), seen, strict=True))
+        wrong = [f"{gold.call.name}: {one.text[:80]}" for gold, one in pairs if asked.failed(one.text)]
+        known = [(gold.tool, one) for gold, one in pairs if gold.tool is not None]
+        reads = [
+            (tool.name, one.before == one.after)
+            for tool, one in known
+            if not tool.writes and tool.name not in NAVIGATION
+        ]
+        writes = [(t.name, not t.idempotent or one.again == one.after) for t, one in known if t.writes]
         return {
-            "gold_state": HOLDS if end == row.gold_state_sha256 else f"gold ends in {end[:12] or 'nothing'}",
+            "gold_state": held(end == row.gold_state_sha256, f"gold ends in {end[:12] or 'nothing'}"),
             "gold_without_error": None if is_doubtful(row) else "; ".join(wrong),
-            "reads_change_nothing": _named(moved, "changes the world") if reads else None,
-            "idempotence_is_true": _idempotence(pairs),
-            "answers_are_read": answers(row, pairs),
+            "reads_change_nothing": held_by_all(reads, "changes the world"),
+            "idempotence_is_true": held_by_all(writes, "changes more when it is called again"),
+            "answers_are_read": asked.answers(row, pairs),
         }
 
     async def _replayed(self, row: LiveRow) -> list[Seen]:
@@ -195,9 +202,9 @@ class Replay:
             return {}
         gold = gold_calls(row)[place]
         seen = await self._replayed(row)
-        found: dict[str, Verdict] = {"label_holds": await self._label(row, place, gold)}
+        found: dict[str, Verdict] = {"label_holds": await self._label(row, place)}
         if gold.tool is not None and not gold.tool.writes:
-            found["position_is_decisive"] = used(row, place, seen)
+            found["position_is_decisive"] = asked.used(row, place, seen)
         else:
             decides = await self._decides(row, place)
             found["position_is_decisive"] = held(decides, f"without {gold.call.name} the end is equal")
@@ -222,7 +229,7 @@ class Replay:
     async def _read_back(self, row: LiveRow, seen: list[Seen]) -> str:
         for number, step in enumerate(await self._walk(row)):
             if step.met:
-                return matters(row, number, seen, step.text)
+                return asked.matters(row, number, seen, step.text)
         return "gold never reads what the write did"
 
     async def _meets(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
@@ -252,17 +259,16 @@ class Replay:
             self._ends[key] = ends[0] != ends[1]
         return self._ends[key]
 
-    async def _label(self, row: LiveRow, place: int, gold: GoldCall) -> Verdict:
-        fault, tool = row.fault, gold.tool
+    async def _label(self, row: LiveRow, place: int) -> Verdict:
+        fault, tool = row.fault, gold_calls(row)[place].tool
         if fault is None or tool is None or row.label is None or fault.repeat == "always" or not tool.writes:
             return None
         if fault.kind not in (*OF_AN_EFFECT, *CORE_TEXTS):
             return None
         twice, wide = fault.kind == "duplicate_effect", row.label == "repair"
-        question = _Question(twice, wide, fault.kind in _SHOWS_ITS_RESULT)
-        key = row.clean_id, place, question
+        key = row.clean_id, place, twice, wide, fault.kind in _SHOWS_ITS_RESULT
         if key not in self._shown:
-            self._shown[key] = await self._first_difference(row, place, question)
+            self._shown[key] = await self._first_difference(row, *key[1:])
         shown = self._shown[key]
         if twice:
             undone = shown is not None and await self._undone(row, place)
@@ -273,22 +279,29 @@ class Replay:
             return held(shown is not None, "repair, and no read that was tried shows the effect")
         return HOLDS if shown is None else f"report, and {shown[:120]} shows the effect"
 
-    async def _first_difference(self, row: LiveRow, place: int, question: "_Question") -> str | None:
+    async def _first_difference(
+        self, row: LiveRow, place: int, twice: bool, wide: bool, result: bool
+    ) -> str | None:
+        """The read that shows the call's effect, or, with `twice`, the second one.
+
+        `wide`: it is tried with whatever stands in the world, else with what an agent knows and the state of
+        before. `result`: the agent has the call's result.
+        """
         gold = gold_calls(row)[place]
         async with (
-            aclosing(await self._open(row, place + question.twice)) as without,
+            aclosing(await self._open(row, place + twice)) as without,
             aclosing(await without.copy()) as having,
         ):
             before = (await without.snapshot()).state
             answered = (await having.call(gold.call.name, gold.call.parameters)).text
-            values = await self._known(row, place, answered if question.wide or question.result else "")
-            if question.wide:
+            values = await self._known(row, place, answered if wide or result else "")
+            if wide:
                 values += asked.apart(before, (await having.snapshot()).state)
             values += asked.leaves(before)
-            upto = None if question.wide else place + 1
+            upto = None if wide else place + 1
             known = asked.of_calls(one.call.parameters for one in gold_calls(row)[:upto])
             reads = [tool for tool in row.offered(gold.turn) if not tool.writes and not tool.distractor]
-            return await first_difference(without, having, asked.reads(reads, known, values))
+            return await asked.first_difference(without, having, asked.reads(reads, known, values))
 
     async def _known(self, row: LiveRow, place: int, answered: str) -> list[Json]:
         """What an agent knows that has made the call: its arguments, results so far, and `answered`."""
@@ -327,46 +340,22 @@ class Replay:
         if type(true) is not type(fault.value) or true == fault.value:
             return "the value is of another kind, or the true one"
         later = [gold.call.parameters for gold in gold_calls(row)[place + 1 :]]
-        if not uses(later, true):
+        if not asked.uses(later, true):
             return "gold does not use the true value later"
         async with aclosing(await self._open(row, place)) as world:
             state = (await world.snapshot()).state
         field = next((step for step in reversed(fault.path) if isinstance(step, str)), "")
-        others = [*asked.under(state, field), *asked.under(parsed(seen[place].text), field)]
+        others = [*asked.under(state, field), *asked.under(asked.parsed(seen[place].text), field)]
         others += asked.beside(state, str(true))
         return held(fault.value in others, f"no other record has this value as its {field[:80]}")
-
-
-class _Question(NamedTuple):
-    """What is asked about a call's effect."""
-
-    twice: bool
-    """Whether it happened twice, not once."""
-    wide: bool
-    """With whatever stands in the world; else with what an agent knows, and the state of before."""
-    result: bool
-    """Whether the agent has the call's result."""
 
 
 _SHOWS_ITS_RESULT = ("silent_no_op", "stale_read", "duplicate_effect")
 """Kinds whose call answers as if all were well."""
 
 
-def _idempotence(pairs: list[tuple[GoldCall, Seen]]) -> Verdict:
-    wrong = []
-    writes = [(gold.tool, one) for gold, one in pairs if gold.tool is not None and one.again is not None]
-    for tool, one in writes:
-        if tool.idempotent and one.again != one.after:
-            wrong.append(tool.name)
-    return _named(wrong, "changes more when it is called again") if writes else None
-
-
-def _named(tools: list[str], what: str) -> str:
-    return f"{', '.join(dict.fromkeys(tools))} {what}" if tools else HOLDS
-
-
 def _at(text: str, path: tuple[str | int, ...]) -> Json:
-    value = parsed(text)
+    value = asked.parsed(text)
     for step in path:
         try:
             value = value[step]

@@ -9,8 +9,7 @@ from robustbench_tc.schema import KINDS, TASKS, LiveRow, dumps
 from robustbench_tc.worlds.handle import Start
 
 from ..checks import DoesNotApply, check
-from .entries import Entry
-from .met import gold_calls
+from .entries import Entry, gold_calls
 
 TELLING = re.compile(
     r"\b(?:live_\w+|first_write|used_read|last_write|robustbench\w*|perturb\w*|fault[ _]?inject\w*|"
@@ -180,17 +179,11 @@ def nothing_tells(row: LiveRow, entry: Entry) -> None:
         assert not found, f"{place} says {found.group()!r}"
 
 
-class Flags:
-    """What the tools of a world are, as the first row has them."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[bool, bool, str | None]] = {}
-
-    def hold(self, row: LiveRow) -> None:
-        """Reads, writes, idempotence and undo are those of the world's other rows."""
-        other = list[str]()
-        for tool in row.tools:
-            flags = tool.writes, tool.idempotent, tool.undo
-            if not tool.distractor and self._known.setdefault((row.world, tool.name), flags) != flags:
-                other.append(f"{tool.name[:80]} is declared otherwise in another row of {row.world[:80]}")
-        assert not other, "; ".join(other)
+def flags_are_known(row: LiveRow, known: dict[tuple[str, str], object]) -> None:
+    """Reads, writes, idempotence and undo are those of the world's rows before, by world and tool."""
+    other = list[str]()
+    for tool in row.tools:
+        flags = tool.writes, tool.idempotent, tool.undo
+        if not tool.distractor and known.setdefault((row.world, tool.name), flags) != flags:
+            other.append(f"{tool.name[:80]} is declared otherwise in another row of {row.world[:80]}")
+    assert not other, "; ".join(other)

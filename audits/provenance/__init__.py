@@ -15,9 +15,8 @@ from robustbench_tc.io.manifest import BESIDE
 
 from ..folder import Folder
 from ..report import Check
-from .beside import Cards, audit_report_check, cards_check, form_check
+from .beside import Cards, audit_report_check, cards_check, form_check, manifest_check
 from .files import OF_AN_AUDIT, files_checks, named
-from .manifest import manifest_check
 from .rebuilt import Comparison, nothing_compared
 from .shipped import shipped_check
 

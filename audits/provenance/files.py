@@ -12,7 +12,6 @@ from robustbench_tc.io import manifest, marker
 from robustbench_tc.own.book import NAME as BOOK
 
 from ..folder import Folder, empty_folders
-from ..own_tools import is_own
 from ..report import Check, Failure, check
 
 GENERATIONS = "generations.jsonl"
@@ -89,7 +88,7 @@ def of_kind(folder: Folder) -> tuple[str, ...]:
     """The files besides Parquet that a build of this kind has."""
     if folder.kind == "live":
         return OF_EVERY_BUILD
-    return (*OF_A_BUILD, BOOK) if is_own(folder) else OF_A_BUILD
+    return (*OF_A_BUILD, BOOK) if folder.is_own else OF_A_BUILD
 
 
 def files_checks(folder: Folder, known: Named) -> list[Check]:

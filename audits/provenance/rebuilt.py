@@ -41,20 +41,21 @@ ANSWERS = "provenance.generations"
 """Of builds whose texts a generator writes."""
 
 
-def _checked(folder: Folder, released: bool) -> dict[str, str]:
+TEXTS = {"README.md": CARD, "build_report.md": CARD, GENERATIONS: ANSWERS}
+"""Files of a build that are compared as texts, and the check that they are held against."""
+
+
+def _checked(folder: Folder, released: bool) -> list[str]:
     """The checks that a folder of this kind has."""
-    left_out = {CARD} if released else set()
-    if GENERATIONS not in of_kind(folder):
-        left_out.add(ANSWERS)
-    return {id: protects for id, protects in CHECKS.items() if id not in left_out}
+    left_out = {CARD: released, ANSWERS: GENERATIONS not in of_kind(folder)}
+    return [id for id in CHECKS if not left_out.get(id)]
 
 
 def nothing_compared(
     folder: Folder, reason: str, may_be_left_out: str | None = None, *, released: bool = False
 ) -> list[Check]:
     """The checks where the build could not be made again: they block, unless that is allowed."""
-    checked = _checked(folder, released)
-    return [not_run(id, protects, reason, may_be_left_out) for id, protects in checked.items()]
+    return [not_run(id, CHECKS[id], reason, may_be_left_out) for id in _checked(folder, released)]
 
 
 class Comparison:
@@ -62,27 +63,24 @@ class Comparison:
 
     def __init__(self, folder: Folder, again: Path, *, released: bool) -> None:
         self._folder, self._again = folder, again
-        self._checked = _checked(folder, released)
         self._theirs = marker.hashes(again, but=marker.BUILD)
         self._writer = str(folder.report.get("pyarrow") or "")
-        self._found: dict[str, list[Failure]] = {id: [] for id in CHECKS}
+        self._found: dict[str, list[Failure]] = {id: [] for id in _checked(folder, released)}
         self._held: Counter[str] = Counter()
         self._files()
         checksums = self._report()
-        for name in ("README.md", "build_report.md") if CARD in self._checked else ():
-            text = (again / name).read_bytes()
-            for theirs, mine in checksums:  # the rebuild's card, with the checksums of the build's own files
-                text = text.replace(theirs.encode(), mine.encode())
-            self._text(CARD, name, text, 1)
-        if ANSWERS in self._checked:
-            text = (again / GENERATIONS).read_bytes()
-            self._text(ANSWERS, GENERATIONS, text, max(1, text.count(b"\n")))
+        for name, id in TEXTS.items():
+            if id in self._found:
+                wanted = (again / name).read_bytes()
+                for theirs, mine in checksums:  # the rebuild's card, with those of the build's own files
+                    wanted = wanted.replace(theirs.encode(), mine.encode())
+                self._held[id] += max(1, wanted.count(b"\n")) if id == ANSWERS else 1
+                if (data := folder.data(name)) != wanted:
+                    self._fail(id, name, first_difference(data, wanted))
 
     def checks(self) -> list[Check]:
         """One check per entry of CHECKS; `provenance.bytes` only where the same pyarrow wrote the build."""
-        made = [
-            check(id, protects, self._held[id], self._found[id]) for id, protects in self._checked.items()
-        ]
+        made = [check(id, CHECKS[id], self._held[id], found) for id, found in self._found.items()]
         if self._writer != pa.__version__ and not self._found["provenance.bytes"]:
             reason = (
                 f"pyarrow {self._writer} wrote the build and {pa.__version__} is installed: cells, schemas "
@@ -93,11 +91,6 @@ class Comparison:
 
     def _fail(self, id: str, where: str, what: str) -> None:
         self._found[id].append(Failure(where, what))
-
-    def _text(self, id: str, name: str, wanted: bytes, held: int) -> None:
-        self._held[id] += held
-        if (mine := self._folder.data(name)) != wanted:
-            self._fail(id, name, first_difference(mine, wanted))
 
     def _files(self) -> None:
         """Every Parquet file, and of every split whose bytes differ what is other."""
@@ -146,12 +139,11 @@ class Comparison:
             return
         try:
             for ours, other in zip(mine, theirs, strict=True):
-                with pq.ParquetFile(ours) as one, pq.ParquetFile(other) as again:
-                    self._held["provenance.footers"] += 1
-                    for what, a, b in _footers(one, again):
-                        if a != b:
-                            said = f"{what}: {str(a)[:80]}, the rebuild has {str(b)[:80]}"
-                            self._fail("provenance.footers", f"{config}/{ours.name}", said)
+                a, b = _footer(ours), _footer(other)
+                self._held["provenance.footers"] += 1
+                for what in [what for what in a if what in b and a[what] != b[what]]:
+                    said = f"{what}: {str(a[what])[:80]}, the rebuild has {str(b[what])[:80]}"
+                    self._fail("provenance.footers", f"{config}/{ours.name}", said)
             rows, wanted = list(parquet.read_rows(mine)), list(parquet.read_rows(theirs))
         except (*BROKEN, UserError) as error:
             self._fail("provenance.rows", where, f"it cannot be read: {str(error)[:120]}")
@@ -204,34 +196,25 @@ def _cells(where: str, mine: Sequence[Row], theirs: Sequence[Row]) -> Iterator[t
             yield name, f"{', '.join(other)}: not what the rebuild has"
 
 
-def _footers(mine: pq.ParquetFile, theirs: pq.ParquetFile) -> Iterator[tuple[str, Any, Any]]:
-    """(what, mine, theirs) of all about a file besides its cells that does not depend on the writer."""
-    ours, other = mine.schema_arrow, theirs.schema_arrow
-    yield (
-        "columns",
-        [(f.name, str(f.type), f.nullable) for f in ours],
-        [(f.name, str(f.type), f.nullable) for f in other],
-    )
-    yield "metadata of columns", [f.metadata for f in ours], [f.metadata for f in other]
-    a, b = mine.metadata, theirs.metadata
-    keys, wanted = dict(a.metadata or {}), dict(b.metadata or {})
-    yield "footer keys", sorted(keys), sorted(wanted)
-    for key in sorted(keys.keys() & wanted.keys() - {_ARROW}):
-        yield f"footer key {key.decode('utf-8', 'replace')}", keys[key], wanted[key]
-    yield "schema metadata", ours.metadata, other.metadata
-    yield "row groups", _groups(a), _groups(b)
-
-
-def _groups(about: Any) -> list[Any]:
-    """Rows of every row group, and how its columns are stored."""
-    found: list[Any] = []
-    for number in range(about.num_row_groups):
-        group = about.row_group(number)
-        stored = [
-            (group.column(c).physical_type, group.column(c).compression) for c in range(group.num_columns)
-        ]
-        found.append((group.num_rows, stored))
-    return found
+def _footer(path: Path) -> dict[str, Any]:
+    """All about a file besides its cells that does not depend on the writer, under what it is called."""
+    with pq.ParquetFile(path) as file:
+        schema, about = file.schema_arrow, file.metadata
+    keys = dict(about.metadata or {})
+    groups: list[Any] = [about.row_group(number).to_dict() for number in range(about.num_row_groups)]
+    stored = ("physical_type", "compression")
+    return {
+        "columns": [(field.name, str(field.type), field.nullable) for field in schema],
+        "metadata of columns": [field.metadata for field in schema],
+        "footer keys": sorted(keys),
+        **{
+            f"footer key {key.decode('utf-8', 'replace')}": keys[key] for key in sorted(keys) if key != _ARROW
+        },
+        "schema metadata": schema.metadata,
+        "row groups": [
+            (one["num_rows"], [tuple(map(c.get, stored)) for c in one["columns"]]) for one in groups
+        ],
+    }
 
 
 def _name(where: str, number: int, row: Row) -> str:

@@ -19,8 +19,7 @@ from robustbench_tc.io import marker
 from robustbench_tc.schema import TASKS
 
 from ..folder import Folder
-from ..own_tools import NOTHING_THERE, is_own
-from ..report import Check, Failure, check, not_run
+from ..report import NOTHING_THERE, Check, Failure, check, not_run
 from .files import GENERATIONS
 
 PINNED = Path(__file__).parents[1] / "digests.json"
@@ -144,7 +143,7 @@ def _errata(folder: Folder) -> tuple[errata_files.Erratum, ...]:
 
 def shipped_check(folder: Folder, *, origin: str) -> Check:
     """The digests of a build against the shipped ones. May be left out only where its `origin` speaks."""
-    if is_own(folder) and folder.kind == "benchmark":
+    if folder.is_own and folder.kind == "benchmark":
         return not_run(*_WHAT, "own cases: nobody but their maker has them", NOTHING_THERE)
     shipped = pinned()[folder.kind]
     which = build_of(folder)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from robustbench_tc.audits import gate, paraphrase
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.judge import Judge
-from robustbench_tc.audits.judges import recorded_judge
+from robustbench_tc.audits.judgments import recorded_judge
 from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.audits.scan import Scan
 from robustbench_tc.builders import errata_files, generations

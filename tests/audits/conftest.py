@@ -60,3 +60,24 @@ def audited(sound: Written) -> AuditReport:
 @pytest.fixture(scope="session")
 def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return builds.build_training(tmp_path_factory.mktemp("training") / "toolrl-dr")
+
+
+# Copies, to be changed by one test.
+
+
+@pytest.fixture
+def folder(bundled: Path, tmp_path: Path) -> Path:
+    """Of the bundled build."""
+    return builds.copy(bundled, tmp_path / "robustbench-tc")
+
+
+@pytest.fixture
+def toolrl(training: Path, tmp_path: Path) -> Path:
+    """Of a build of training data."""
+    return builds.copy(training, tmp_path / "toolrl-dr")
+
+
+@pytest.fixture
+def live(live_build: Path, tmp_path: Path) -> Path:
+    """Of the live build."""
+    return builds.copy(live_build, tmp_path / "robustbench-tc-live")

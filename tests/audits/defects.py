@@ -74,14 +74,22 @@ def of_row(
 ) -> Callable[[Callable[[Row], None]], None]:
     """Of one row, the first that fits."""
 
-    def add(spoil: Callable[[Row], None]) -> None:
-        @of_rows(name, config, check)
-        def plant(pick: Picker) -> str:
-            row = pick(fits)
-            spoil(row)
-            return str(row["id"])
+    return lambda spoil: ROWS.append(row_defect(name, config, check, spoil, fits))
 
-    return add
+
+def row_defect(
+    name: str,
+    config: str,
+    check: str,
+    spoil: Callable[[Row], Any],
+    fits: Callable[[Row], Any] = lambda row: True,
+) -> Defect:
+    def plant(pick: Picker) -> str:
+        row = pick(fits)
+        spoil(row)
+        return str(row["id"])
+
+    return Defect(name, config, check, plant)
 
 
 def of_folder(name: str, check: str) -> Callable[[Callable[[Path], str]], Callable[[Path], str]]:
@@ -166,42 +174,48 @@ def _(row: Row) -> None:
     call["parameters"] = {name: ["something else"] for name in call["parameters"]}
 
 
-of_row(
-    "a gold that its scorer refuses",
-    "clean",
-    "rows.gold_passes_its_scorer",
-    lambda r: r["source"] == "bfcl_v3" and len(r["golden_answers"][0]) == 1,
-)(lambda row: row["golden_answers"][0][0]["parameters"].update(no_such_parameter=["x"]))
-
-
-of_row("no golden call", "transient_timeout", "rows.gold_is_there")(
-    lambda row: row.update(golden_answers=[[]])
-)
-
-
-of_row("a gold tool that is not offered", "transient_timeout", "rows.gold_in_registry", one_call)(
-    lambda row: row["golden_answers"][0][0].update(name="a_tool_of_nowhere")
-)
-
-
-of_row(
-    "an index that points at another tool",
-    "transient_timeout",
-    "rows.gold_at_its_index",
-    lambda r: len({t["name"] for t in r["tools"]}) == len(r["tools"]) > 1,
-)(lambda row: row.update(gold_tool_index=(row["gold_tool_index"] + 1) % len(row["tools"])))
-
-
-of_row("an index beyond the registry", "transient_timeout", "rows.gold_at_its_index")(
-    lambda row: row.update(gold_tool_index=99)
-)
-
-
 @of_row("an index that means the distractor", "same_name_D", "rows.gold_index_means_the_clean_tool", one_call)
 def _(row: Row) -> None:
     name = gold_tool(row)["name"]
     (other,) = (i for i, t in enumerate(row["tools"]) if t["name"] == name and i != row["gold_tool_index"])
     row["gold_tool_index"] = other
+
+
+ROWS += [
+    row_defect(
+        "a gold that its scorer refuses",
+        "clean",
+        "rows.gold_passes_its_scorer",
+        lambda row: row["golden_answers"][0][0]["parameters"].update(no_such_parameter=["x"]),
+        lambda r: r["source"] == "bfcl_v3" and len(r["golden_answers"][0]) == 1,
+    ),
+    row_defect(
+        "no golden call",
+        "transient_timeout",
+        "rows.gold_is_there",
+        lambda row: row.update(golden_answers=[[]]),
+    ),
+    row_defect(
+        "a gold tool that is not offered",
+        "transient_timeout",
+        "rows.gold_in_registry",
+        lambda row: row["golden_answers"][0][0].update(name="a_tool_of_nowhere"),
+        one_call,
+    ),
+    row_defect(
+        "an index that points at another tool",
+        "transient_timeout",
+        "rows.gold_at_its_index",
+        lambda row: row.update(gold_tool_index=(row["gold_tool_index"] + 1) % len(row["tools"])),
+        lambda r: len({t["name"] for t in r["tools"]}) == len(r["tools"]) > 1,
+    ),
+    row_defect(
+        "an index beyond the registry",
+        "transient_timeout",
+        "rows.gold_at_its_index",
+        lambda row: row.update(gold_tool_index=99),
+    ),
+]
 
 
 # --- rewritten texts -----------------------------------------------------------------------------------
@@ -225,9 +239,6 @@ def _(row: Row) -> None:
 def _(row: Row) -> None:
     value = next(v for v in values(row) if v in rewritten(row) and v.isalpha())
     reword(row, rewritten(row).replace(value, "it"))
-
-
-of_row("a blank rewriting", "query_paraphrase", "rows.texts_are_rewritten")(lambda row: reword(row, " "))
 
 
 @of_rows("a rewriting of another sample", "query_paraphrase", "paraphrase.query_paraphrase")
@@ -270,14 +281,6 @@ def _(row: Row) -> None:
     row["tools"][other]["name"] += "_renamed"
 
 
-of_row(
-    "a diff that hides a change",
-    "paraphrase_tool_description",
-    "rows.diff_explains_the_row",
-    lambda r: len(r["changes"]) > 1,
-)(lambda row: row["changes"].pop())
-
-
 @of_row(
     "a row in which nothing changed", "paraphrase_parameter_description", "rows.static_row_differs_from_clean"
 )
@@ -291,16 +294,32 @@ def _(row: Row) -> None:
         change["after"] = change["before"]
 
 
-of_row("a vendor's key in a new text", "realistic_typos", "rows.no_new_credential")(
-    lambda row: reword(row, f"{rewritten(row)} sk-{'a1B2c3D4' * 5}")
-)
-
-
-of_row("an e-mail address in a clean row", "clean", "rows.clean_credentials_reviewed")(
-    lambda row: row["messages"][-1].update(
-        content=row["messages"][-1]["content"] + " Write to mara.lind@harbour-mail.org."
-    )
-)
+ROWS += [
+    row_defect(
+        "a blank rewriting", "query_paraphrase", "rows.texts_are_rewritten", lambda row: reword(row, " ")
+    ),
+    row_defect(
+        "a diff that hides a change",
+        "paraphrase_tool_description",
+        "rows.diff_explains_the_row",
+        lambda row: row["changes"].pop(),
+        lambda r: len(r["changes"]) > 1,
+    ),
+    row_defect(
+        "a vendor's key in a new text",
+        "realistic_typos",
+        "rows.no_new_credential",
+        lambda row: reword(row, f"{rewritten(row)} sk-{'a1B2c3D4' * 5}"),
+    ),
+    row_defect(
+        "an e-mail address in a clean row",
+        "clean",
+        "rows.clean_credentials_reviewed",
+        lambda row: row["messages"][-1].update(
+            content=row["messages"][-1]["content"] + " Write to mara.lind@harbour-mail.org."
+        ),
+    ),
+]
 
 
 # --- the registry --------------------------------------------------------------------------------------
@@ -332,13 +351,6 @@ def _(row: Row) -> None:
     other["parameters"] = change["after"]["parameters"] = {"type": "object", "properties": properties}
 
 
-of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool", one_call)(
-    lambda row: row["tools"].append(
-        {"name": gold_tool(row)["name"], "description": "", "parameters": {"type": "object"}}
-    )
-)
-
-
 @of_row(
     "clean tools in another order",
     "same_name_A",
@@ -348,11 +360,6 @@ of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool", on
 def _(row: Row) -> None:
     row["tools"].reverse()
     row["gold_tool_index"] = len(row["tools"]) - 1 - row["gold_tool_index"]
-
-
-of_row("a prompt's step taken for a tool", "transient_rate_limit", "rows.tools_are_tools")(
-    lambda row: row["tools"].append({"name": "**Think", "description": "", "parameters": {"type": "object"}})
-)
 
 
 @of_row("a redundant tool with a taken name", "redundant", "rows.redundant_tools_are_new")
@@ -410,6 +417,27 @@ def _(row: Row) -> None:
     new_tool(row, lambda tool: tool.update(description=said))
 
 
+ROWS += [
+    row_defect(
+        "two distractors",
+        "same_name_C",
+        "rows.one_distractor_per_gold_tool",
+        lambda row: row["tools"].append(
+            {"name": gold_tool(row)["name"], "description": "", "parameters": {"type": "object"}}
+        ),
+        one_call,
+    ),
+    row_defect(
+        "a prompt's step taken for a tool",
+        "transient_rate_limit",
+        "rows.tools_are_tools",
+        lambda row: row["tools"].append(
+            {"name": "**Think", "description": "", "parameters": {"type": "object"}}
+        ),
+    ),
+]
+
+
 # --- reward --------------------------------------------------------------------------------------------
 
 
@@ -431,11 +459,6 @@ def _(row: Row) -> None:
     annotate(row, dear, ours)
 
 
-of_row("an offer as good as the gold tool's", "CD_NT", "rows.gold_is_the_unique_best", one_call)(
-    lambda row: annotate(row, counterpart(row), gold_tool(row)["description"])
-)
-
-
 @of_row(
     "another tool with a price",
     "TD_NT",
@@ -445,16 +468,6 @@ of_row("an offer as good as the gold tool's", "CD_NT", "rows.gold_is_the_unique_
 def _(row: Row) -> None:
     other = next(t for t in row["tools"] if t not in (gold_tool(row), counterpart(row)))
     other["description"] += " Typical response time: 5 ms."
-
-
-of_row("a second counterpart", "TD", "rows.exactly_one_counterpart", one_call)(
-    lambda row: row["tools"].append({**counterpart(row), "name": counterpart(row)["name"] + "_2"})
-)
-
-
-of_row(
-    "a counterpart whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says", one_call
-)(lambda row: counterpart(row).update(name=counterpart(row)["name"] + "_or_not"))
 
 
 @of_row("a preference of the other kind", "TD", "rows.preference_as_its_type_says")
@@ -491,46 +504,75 @@ def _(row: Row) -> None:
     gold_tool(row)["name"] = row["golden_answers"][0][0]["name"] = "zz"
 
 
-of_row(
-    "a telling transcript without its flag",
-    "CD_AB",
-    "rows.telling_history_is_flagged",
-    lambda r: "history_names_distractor" in r["flags"],
-)(lambda row: row.update(flags=[]))
+ROWS += [
+    row_defect(
+        "an offer as good as the gold tool's",
+        "CD_NT",
+        "rows.gold_is_the_unique_best",
+        lambda row: annotate(row, counterpart(row), gold_tool(row)["description"]),
+        one_call,
+    ),
+    row_defect(
+        "a second counterpart",
+        "TD",
+        "rows.exactly_one_counterpart",
+        lambda row: row["tools"].append({**counterpart(row), "name": counterpart(row)["name"] + "_2"}),
+        one_call,
+    ),
+    row_defect(
+        "a counterpart whose name promises nothing",
+        "CD",
+        "rows.counterpart_is_named_as_its_type_says",
+        lambda row: counterpart(row).update(name=counterpart(row)["name"] + "_or_not"),
+        one_call,
+    ),
+    row_defect(
+        "a telling transcript without its flag",
+        "CD_AB",
+        "rows.telling_history_is_flagged",
+        lambda row: row.update(flags=[]),
+        lambda r: "history_names_distractor" in r["flags"],
+    ),
+]
 
 
 # --- transition ----------------------------------------------------------------------------------------
 
 
-of_row("a transition row with another query", "transient_auth_error", "rows.changes_only_what_its_type_may")(
-    lambda row: row["messages"][-1].update(content=row["messages"][-1]["content"] + " Please.")
-)
-
-
-of_row(
-    "an injected text with another full stop", "transient_auth_error", "rows.injected_text_is_the_protocols"
-)(lambda row: row.update(injected_error=row["injected_error"].rstrip(".")))
-
-
-of_row(
-    "the flag of samples that nobody could answer",
-    "clean",
-    "rows.flag_says_what_the_golds_say",
-    lambda r: r["source"] == "bfcl_v3",
-)(lambda row: row.update(flags=[GOLD_NOT_STATED]))
-
-
-of_row(
-    "a golden answer of a source that nobody knows",
-    "clean",
-    "rows.golds_are_classified",
-    lambda r: r["source"] == "rotbench",
-)(lambda row: row.update(source="rotbank"))
-
-
-of_row("a flag that its type does not explain", "transient_auth_error", "rows.flags_are_its_types")(
-    lambda row: row.update(flags=["seen_before"])
-)
+ROWS += [
+    row_defect(
+        "a transition row with another query",
+        "transient_auth_error",
+        "rows.changes_only_what_its_type_may",
+        lambda row: row["messages"][-1].update(content=row["messages"][-1]["content"] + " Please."),
+    ),
+    row_defect(
+        "an injected text with another full stop",
+        "transient_auth_error",
+        "rows.injected_text_is_the_protocols",
+        lambda row: row.update(injected_error=row["injected_error"].rstrip(".")),
+    ),
+    row_defect(
+        "the flag of samples that nobody could answer",
+        "clean",
+        "rows.flag_says_what_the_golds_say",
+        lambda row: row.update(flags=[GOLD_NOT_STATED]),
+        lambda r: r["source"] == "bfcl_v3",
+    ),
+    row_defect(
+        "a golden answer of a source that nobody knows",
+        "clean",
+        "rows.golds_are_classified",
+        lambda row: row.update(source="rotbank"),
+        lambda r: r["source"] == "rotbench",
+    ),
+    row_defect(
+        "a flag that its type does not explain",
+        "transient_auth_error",
+        "rows.flags_are_its_types",
+        lambda row: row.update(flags=["seen_before"]),
+    ),
+]
 
 
 # --- ids, origin, form ---------------------------------------------------------------------------------
@@ -541,11 +583,6 @@ def _(pick: Picker) -> str:
     row, other = pick(), pick()
     row["id"] = other["id"]
     return str(other["id"])
-
-
-of_row("an id of other parts", "transient_server_error", "rows.id_is_made_of_its_parts")(
-    lambda row: row.update(id=row["id"] + "_2")
-)
 
 
 @of_rows("a row twice", "same_name_E", "rows.no_two_rows_of_a_type_are_equal")
@@ -561,73 +598,93 @@ def _(row: Row) -> None:
     row["id"] = f"{row['clean_id']}::TD_AB"
 
 
-of_row("a row of another type", "TD_AB", "rows.config_holds_its_type")(
-    lambda row: row.update(type_code="CD_AB", id=f"{row['clean_id']}::CD_AB_2")
-)
-
-
-of_row("an unknown type", "transient_server_error", "rows.type_is_audited")(
-    lambda row: row.update(type_code="transient_mood", id=f"{row['clean_id']}::transient_mood")
-)
-
-
-of_row("a row of a type without facts", "transient_server_error", "rows.type_is_audited")(
-    lambda row: row.update(type_code="my_type", id=f"{row['clean_id']}::my_type")
-)
-
-
-of_row("another channel", "transient_server_error", "rows.component_is_its_types")(
-    lambda row: row.update(component="action")
-)
-
-
-of_row(
-    "another source than the id says",
-    "transient_server_error",
-    "rows.source_is_the_ids_prefix",
-    lambda r: r["source"] == "bfcl_v3",
-)(lambda row: row.update(source="apibank"))
-
-
-of_row("an unknown source", "transient_server_error", "rows.output_format_of_its_source")(
-    lambda row: row.update(source="hearsay")
-)
-
-
-of_row("another category than the clean row's", "transient_schema_drift", "rows.same_origin_as_clean")(
-    lambda row: row.update(category="another")
-)
-
-
-of_row(
-    "another output format",
-    "transient_schema_drift",
-    "rows.output_format_of_its_source",
-    lambda r: r["source"] == "bfcl_v3",
-)(lambda row: row.update(output_format="react"))
-
-
-of_row("a row that asks nothing", "transient_schema_drift", "rows.asks_something")(
-    lambda row: row.update(messages=[{"role": "user", "content": "  "}])
-)
-
-
-of_row("a text by nobody", "redundant", "rows.generator_is_named")(lambda row: row.update(generator="rule"))
-
-
-of_row("a seed of another build", "transient_schema_drift", "rows.seed_is_the_builds")(
-    lambda row: row.update(seed=12345)
-)
-
-
-of_row("JSON that ends too soon", "transient_malformed_response", "rows.decodes")(
-    lambda row: row.update(tools='[{"name": ')
-)
-
-
-of_row("a row that its own unit refuses", "transient_malformed_response", "rows.unit_finds_nothing")(
-    lambda row: row["tools"].append({"name": "one_more", "description": "", "parameters": {"type": "object"}})
-)
+ROWS += [
+    row_defect(
+        "an id of other parts",
+        "transient_server_error",
+        "rows.id_is_made_of_its_parts",
+        lambda row: row.update(id=row["id"] + "_2"),
+    ),
+    row_defect(
+        "a row of another type",
+        "TD_AB",
+        "rows.config_holds_its_type",
+        lambda row: row.update(type_code="CD_AB", id=f"{row['clean_id']}::CD_AB_2"),
+    ),
+    row_defect(
+        "an unknown type",
+        "transient_server_error",
+        "rows.type_is_audited",
+        lambda row: row.update(type_code="transient_mood", id=f"{row['clean_id']}::transient_mood"),
+    ),
+    row_defect(
+        "a row of a type without facts",
+        "transient_server_error",
+        "rows.type_is_audited",
+        lambda row: row.update(type_code="my_type", id=f"{row['clean_id']}::my_type"),
+    ),
+    row_defect(
+        "another channel",
+        "transient_server_error",
+        "rows.component_is_its_types",
+        lambda row: row.update(component="action"),
+    ),
+    row_defect(
+        "another source than the id says",
+        "transient_server_error",
+        "rows.source_is_the_ids_prefix",
+        lambda row: row.update(source="apibank"),
+        lambda r: r["source"] == "bfcl_v3",
+    ),
+    row_defect(
+        "an unknown source",
+        "transient_server_error",
+        "rows.output_format_of_its_source",
+        lambda row: row.update(source="hearsay"),
+    ),
+    row_defect(
+        "another category than the clean row's",
+        "transient_schema_drift",
+        "rows.same_origin_as_clean",
+        lambda row: row.update(category="another"),
+    ),
+    row_defect(
+        "another output format",
+        "transient_schema_drift",
+        "rows.output_format_of_its_source",
+        lambda row: row.update(output_format="react"),
+        lambda r: r["source"] == "bfcl_v3",
+    ),
+    row_defect(
+        "a row that asks nothing",
+        "transient_schema_drift",
+        "rows.asks_something",
+        lambda row: row.update(messages=[{"role": "user", "content": "  "}]),
+    ),
+    row_defect(
+        "a text by nobody", "redundant", "rows.generator_is_named", lambda row: row.update(generator="rule")
+    ),
+    row_defect(
+        "a seed of another build",
+        "transient_schema_drift",
+        "rows.seed_is_the_builds",
+        lambda row: row.update(seed=12345),
+    ),
+    row_defect(
+        "JSON that ends too soon",
+        "transient_malformed_response",
+        "rows.decodes",
+        lambda row: row.update(tools='[{"name": '),
+    ),
+    row_defect(
+        "a row that its own unit refuses",
+        "transient_malformed_response",
+        "rows.unit_finds_nothing",
+        lambda row: row["tools"].append(
+            {"name": "one_more", "description": "", "parameters": {"type": "object"}}
+        ),
+    ),
+]
 
 
 # --- what each type says that it could get wrong -------------------------------------------------------

@@ -22,8 +22,7 @@ def no_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "nowhere"))
 
 
-def test_a_sound_build_exits_with_0_and_leaves_its_report(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_sound_build_exits_with_0_and_leaves_its_report(folder: Path, rbtc: Rbtc) -> None:
     done = rbtc("audit", folder, "--json")
     assert done.code == 0, done.out
     report = json.loads(done.out)
@@ -33,8 +32,7 @@ def test_a_sound_build_exits_with_0_and_leaves_its_report(bundled: Path, tmp_pat
     assert Folder(folder).digest() == report["build"], "the reports are not part of what is audited"
 
 
-def test_a_defect_exits_with_1_and_names_the_row(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_defect_exits_with_1_and_names_the_row(folder: Path, rbtc: Rbtc) -> None:
 
     def lose_the_gold(rows: list[builds.Row]) -> str:
         rows[0]["golden_answers"] = [[]]
@@ -57,9 +55,8 @@ def test_a_defect_exits_with_1_and_names_the_row(bundled: Path, tmp_path: Path, 
 
 
 def test_no_key_is_in_any_report_or_message(
-    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Rbtc
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Rbtc
 ) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     builds.edit(
         folder, "query_paraphrase", lambda rows: defects.reword(rows[0], "A text that nobody judged.")
     )
@@ -78,8 +75,7 @@ def test_no_key_is_in_any_report_or_message(
     assert key not in said and token not in said
 
 
-def test_a_release_is_not_written_to(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_release_is_not_written_to(folder: Path, rbtc: Rbtc) -> None:
     (folder / "manifest.json").write_text("{}")
     assert "never changed" in rbtc("audit", folder).refusal
     assert not (folder / "audit_report.json").exists()
@@ -105,12 +101,13 @@ def test_without_a_network_a_second_look_says_so(
     assert "was not checked" in rbtc("audit", bundled, "--refetch").refusal
 
 
-def test_what_nobody_reviewed_is_shown_and_written(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
+def test_what_nobody_reviewed_is_shown_and_written(
+    folder: Path, bundled: Path, tmp_path: Path, rbtc: Rbtc
+) -> None:
     out = tmp_path / "unreviewed.json"
     done = rbtc("audit", bundled, "--review-out", out)
     assert done.code == 0 and "0 finds to review" in done.out
     assert json.loads(out.read_bytes()) == [], "the starter samples hold nothing"
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
 
     def write_a_password(rows: list[builds.Row]) -> str:
         rows[0]["messages"][0]["content"] += " My password is kelp4river."

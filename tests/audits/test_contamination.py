@@ -88,17 +88,16 @@ def test_near_duplicates_are_found_once_and_unrelated_queries_are_not() -> None:
 
 
 def test_a_training_query_that_is_a_benchmark_query_fails_the_gate(
-    bundled: Path, training: Path, tmp_path: Path
+    toolrl: Path, bundled: Path, training: Path
 ) -> None:
     clean = builds.rows(bundled, "clean")
     asked = next(r for r in clean if r["source"] == "bfcl_v3")
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
 
     def leak(found: list[builds.Row]) -> None:
         found[0]["prompt"][-1]["content"] = f"<user> {asked['messages'][-1]['content'].upper()} </user>"
 
-    builds.edit_training(folder, "full", leak)
-    report = builds.audit(folder, benchmark=bundled)
+    builds.edit_training(toolrl, "full", leak)
+    report = builds.audit(toolrl, benchmark=bundled)
     check = builds.find(report, "contamination.training")
     assert check.status == "failed" and check.failures[0].where == "full/train[0]"
     assert asked["id"] in check.failures[0].what

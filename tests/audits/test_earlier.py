@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from robustbench_tc.audits import audit_files, gate
-from robustbench_tc.audits.earlier import earlier_check
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.provenance.beside import form_check
+from robustbench_tc.audits.provenance.beside import earlier_check, form_check
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.resolve import Yank, yanked_json
@@ -27,8 +26,7 @@ def first(sound: Written) -> Audited:
     return sound.report, sound.files
 
 
-def test_an_audit_after_an_audit_finds_the_same(bundled: Path, first: Audited, tmp_path: Path) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_an_audit_after_an_audit_finds_the_same(folder: Path, first: Audited) -> None:
     gate.write(first[0], folder, first[1])
     again: dict[str, bytes] = {}
     report = gate.audit(folder, files=again)
@@ -62,10 +60,7 @@ FORGERIES: dict[str, Callable[[AuditReport], AuditReport]] = {
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_a_forged_report_is_red_however_it_is_sealed(
-    name: str, bundled: Path, first: Audited, tmp_path: Path
-) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_forged_report_is_red_however_it_is_sealed(folder: Path, name: str, first: Audited) -> None:
     forged = FORGERIES[name](first[0])
     gate.write(forged, folder, first[1])
     assert earlier_check(Folder(folder), *first).status == "failed"
@@ -73,9 +68,8 @@ def test_a_forged_report_is_red_however_it_is_sealed(
 
 @pytest.mark.parametrize("name", ["data_docs/index.html", "gx/great_expectations.yml", "more.txt"])
 def test_a_forged_file_under_audit_is_red_though_the_report_names_it(
-    name: str, bundled: Path, first: Audited, tmp_path: Path
+    folder: Path, name: str, first: Audited
 ) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     report, files = first
     forged = files | {name: files.get(name, b"") + b"Approved."}
     named = {audit_files.FOLDER + path: marker.sha256_of(data) for path, data in forged.items()}
@@ -84,10 +78,7 @@ def test_a_forged_file_under_audit_is_red_though_the_report_names_it(
     assert [one.where for one in found.failures] == [f"audit/{name}"]
 
 
-def test_another_version_of_a_writer_is_said_and_left_out(
-    bundled: Path, first: Audited, tmp_path: Path
-) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_another_version_of_a_writer_is_said_and_left_out(folder: Path, first: Audited) -> None:
     for field in ("package_version", "expectations_version"):
         gate.write(msgspec.structs.replace(first[0], **{field: "0.0.1"}), folder)
         found = earlier_check(Folder(folder), *first)

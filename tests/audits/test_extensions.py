@@ -14,7 +14,7 @@ from robustbench_tc.audits import report
 from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.invariants.base import EQUAL_OFFERS
-from robustbench_tc.audits.judges import make_judges
+from robustbench_tc.audits.judgments import make_judges
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.dataset_cards.render import benchmark_card

@@ -13,11 +13,9 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import files, prose, schemas, secrets
-from robustbench_tc.audits.hygiene.language import not_in_language, other_language
-from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
 from robustbench_tc.audits.hygiene.lengths import PARAMETERS, tool_too_long
-from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
-from robustbench_tc.audits.hygiene.texts import RULES, finds
+from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts, not_in_language, other_language
+from robustbench_tc.audits.hygiene.texts import DEEPEST, RULES, Leaf, finds, leaves
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.eval.prompts.calls import tool_call_tags
 from robustbench_tc.own.logs.redact import PERSONAL
@@ -466,8 +464,7 @@ def _table(path: Path, **values: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_secret_in_any_other_file_is_named(name: str, bundled: Path, tmp_path: Path) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_secret_in_any_other_file_is_named(folder: Path, name: str) -> None:
     FILES[name](folder / name)
     beside, footers = files.audit(Folder(folder))
     assert [failure.where for failure in beside.failures] == [name] and footers.status == "passed"
@@ -482,10 +479,7 @@ def test_a_secret_in_any_other_file_is_named(name: str, bundled: Path, tmp_path:
     ],
     ids=["its metadata", "a column's name"],
 )
-def test_a_secret_in_a_footer_is_named(
-    change: Callable[[pa.Table], pa.Table], bundled: Path, tmp_path: Path
-) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_secret_in_a_footer_is_named(folder: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     name = "CD/test-00000-of-00001.parquet"
     pq.write_table(change(pq.read_table(folder / name)), folder / name)
     beside, footers = files.audit(Folder(folder))
@@ -493,8 +487,7 @@ def test_a_secret_in_a_footer_is_named(
     assert "token" in footers.failures[0].what
 
 
-def test_a_file_that_cannot_be_looked_through_fails(bundled: Path, tmp_path: Path) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_file_that_cannot_be_looked_through_fails(folder: Path) -> None:
     (folder / "notes.gz").write_bytes(b"\x1f\x8b damaged")
     beside, _ = files.audit(Folder(folder))
     assert [failure.where for failure in beside.failures] == ["notes.gz"]

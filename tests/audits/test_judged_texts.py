@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from robustbench_tc.audits.judge import Unjudged
-from robustbench_tc.audits.judges import recorded_judge
+from robustbench_tc.audits.judgments import recorded_judge
 from robustbench_tc.audits.rows import RowChecks
 from robustbench_tc.builders import generations
 from robustbench_tc.builders.build import BuildSpec, prepare

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.audits import paraphrase
-from robustbench_tc.audits.canaries import PLANTED, PLANTED_IN_A_TOOL, canary_pairs, canary_tools
 from robustbench_tc.audits.judge import (
+    PLANTED,
+    PLANTED_IN_A_TOOL,
     CouldAnswer,
     EndpointJudge,
     Item,
@@ -21,6 +22,8 @@ from robustbench_tc.audits.judge import (
     Recorded,
     Score,
     Unjudged,
+    canary_pairs,
+    canary_tools,
     parse_judgment,
     prompt,
 )

@@ -82,10 +82,7 @@ def test_one_changed_byte_of_any_file_is_seen(mine: Path, data: st.DataObject) -
         path.write_bytes(before)
 
 
-def test_the_report_of_an_audit_names_what_lies_under_audit(
-    bundled: Path, audited: AuditReport, tmp_path: Path
-) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_the_report_of_an_audit_names_what_lies_under_audit(folder: Path, audited: AuditReport) -> None:
     (folder / "audit" / "suites").mkdir(parents=True)
     suite = folder / "audit" / "suites" / "rows.json"
     suite.write_text("{}")
@@ -102,15 +99,13 @@ def test_the_report_of_an_audit_names_what_lies_under_audit(
     assert failing(folder) == {"provenance.closed_list"}
 
 
-def test_judgments_may_lie_there_before_the_audit_that_replays_them(bundled: Path, tmp_path: Path) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_judgments_may_lie_there_before_the_audit_that_replays_them(folder: Path) -> None:
     (folder / "audit").mkdir()
     (folder / "audit" / "judgments.jsonl").write_text("")
     assert failing(folder) == set()
 
 
-def test_names_cannot_hide_in_a_message(bundled: Path, tmp_path: Path) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_names_cannot_hide_in_a_message(folder: Path) -> None:
     for name in ("\x1b[2Jx", "a\u202eb", "c\u200bd"):
         (folder / name).write_text("")
     (failed,) = (c for c in checks(folder).values() if c.status == "failed")
@@ -122,8 +117,7 @@ def test_names_cannot_hide_in_a_message(bundled: Path, tmp_path: Path) -> None:
     "report",
     ['{"files": 1}', '{"files": {"a": 1}}', '{"files": {"../../etc/passwd": "00"}}', '{"kind": []}', "{}"],
 )
-def test_a_report_of_any_shape_is_a_failed_check(report: str, bundled: Path, tmp_path: Path) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_report_of_any_shape_is_a_failed_check(folder: Path, report: str) -> None:
     (folder / marker.BUILD).write_text(report)
     assert {"provenance.closed_list", "provenance.checksums", "provenance.clean_rows"} <= failing(folder)
 
@@ -138,10 +132,7 @@ def test_a_report_of_any_shape_is_a_failed_check(report: str, bundled: Path, tmp
         ("manifest.json", '{"files": []}'),
     ],
 )
-def test_a_broken_report_beside_the_build_breaks_no_audit(
-    name: str, text: str, bundled: Path, tmp_path: Path
-) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_a_broken_report_beside_the_build_breaks_no_audit(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text)
     found = checks(folder)
     assert found["provenance.rows"].status == "passed"
@@ -254,18 +245,17 @@ def test_half_filled_default_sources_still_give_a_report_that_names_what_is_miss
 
 
 def test_half_filled_sources_that_are_named_are_one_line_before_any_work(
-    bundled: Path, half: Path, tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+    folder: Path, half: Path, tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(*args: Any, **options: Any) -> None:
         raise AssertionError("the audit has begun")
 
     monkeypatch.setattr(provenance, "audit", work)
-    out = builds.copy(bundled, tmp_path / "robustbench-tc")
-    done = rbtc("audit", out, "--sources", half)
+    done = rbtc("audit", folder, "--sources", half)
     assert done.code == 1 and "Traceback" not in done.err
     assert "3 of 23 source files of profile full are not as pinned" in done.err.replace("\n", " ")
-    assert not (out / "audit_report.json").exists()
-    assert "no sources folder at" in rbtc("audit", out, "--sources", tmp_path / "none").refusal
+    assert not (folder / "audit_report.json").exists()
+    assert "no sources folder at" in rbtc("audit", folder, "--sources", tmp_path / "none").refusal
 
 
 def test_the_real_build_without_sources_is_held_against_the_digest(
@@ -381,10 +371,7 @@ def test_cards_of_another_version_of_the_package_say_so(
     assert any("9.9.9 is installed" in failure.what for failure in said)
 
 
-def test_an_earlier_audits_report_is_one_that_an_audit_wrote(
-    bundled: Path, audited: AuditReport, tmp_path: Path
-) -> None:
-    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+def test_an_earlier_audits_report_is_one_that_an_audit_wrote(folder: Path, audited: AuditReport) -> None:
     gate.write(audited, folder)
     assert failing(folder) == set()
     for odd in (

@@ -11,7 +11,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.audits import paraphrase, shortcuts
 from robustbench_tc.audits.expectations.benchmark import pinned
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.judges import recorded_judge
+from robustbench_tc.audits.judgments import recorded_judge
 from robustbench_tc.audits.report import AuditReport, Shortcut
 from robustbench_tc.audits.scan import Scan
 from robustbench_tc.builders.perturb import REGISTRY

@@ -13,8 +13,6 @@ from robustbench_tc.audits.report import Failure
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker
 
-from . import builds
-
 
 @pytest.mark.parametrize(
     ("error", "said"),
@@ -46,21 +44,19 @@ def differences(folder: Path, training: Path) -> list[Failure]:
 
 
 def test_a_table_with_damaged_pages_is_named_and_the_others_are_compared(
-    training: Path, tmp_path: Path
+    toolrl: Path, training: Path
 ) -> None:
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
-    (shard,) = (folder / "full").glob("train-*.parquet")
+    (shard,) = (toolrl / "full").glob("train-*.parquet")
     whole = shard.read_bytes()
     shard.write_bytes(whole[:4] + b"\xff" * 60 + whole[64:])
-    said = {one.where: one.what for one in differences(folder, training)}
+    said = {one.where: one.what for one in differences(toolrl, training)}
     assert said["full/train"].startswith("it cannot be read: ")
 
 
-def test_a_field_too_few_and_one_too_many_of_the_report_are_named(training: Path, tmp_path: Path) -> None:
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
-    report = json.loads((folder / marker.BUILD).read_text("utf-8"))
+def test_a_field_too_few_and_one_too_many_of_the_report_are_named(toolrl: Path, training: Path) -> None:
+    report = json.loads((toolrl / marker.BUILD).read_text("utf-8"))
     del report["drawn"]
-    (folder / marker.BUILD).write_bytes(marker.sealed(report | {"more": 1, "own_sha256": ""}))
-    said = {one.where: one.what for one in differences(folder, training)}
+    (toolrl / marker.BUILD).write_bytes(marker.sealed(report | {"more": 1, "own_sha256": ""}))
+    said = {one.where: one.what for one in differences(toolrl, training)}
     assert said[f"{marker.BUILD}: drawn"] == "it is missing"
     assert said[f"{marker.BUILD}: more"] == "the builder writes no such field"

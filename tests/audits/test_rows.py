@@ -8,8 +8,7 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.checks import HOLDS, verdict
 from robustbench_tc.audits.hygiene import schemas
-from robustbench_tc.audits.hygiene.leaves import Leaf
-from robustbench_tc.audits.hygiene.texts import Flagged, Texts, finds, known
+from robustbench_tc.audits.hygiene.texts import Flagged, Leaf, Texts, finds, known
 from robustbench_tc.audits.invariants import allowed
 from robustbench_tc.audits.rows import NewTool, RowChecks
 from robustbench_tc.builders import answerable

@@ -77,16 +77,13 @@ EDITS_OF_TASKS = [swap_turns, ask_for_nothing, leak_gold, drop_a_task, reword_a_
 
 
 @pytest.mark.parametrize("edit", EDITS_OF_TASKS)
-def test_an_edit_of_a_task_is_red_without_its_sources(
-    edit: Callable[[list[Row]], None], live_build: Path, tmp_path: Path
-) -> None:
+def test_an_edit_of_a_task_is_red_without_its_sources(live: Path, edit: Callable[[list[Row]], None]) -> None:
     """The edit stands in every config, as an honest build of the edited task would have it."""
-    folder = builds.copy(live_build, tmp_path / "robustbench-tc-live")
-    tasks = planting.rows(folder, "tasks")
+    tasks = planting.rows(live, "tasks")
     edit(tasks)
-    planting.write(folder, "tasks", tasks)
-    of_own_tasks = rebuild_of(folder)._replace(origin="", make=None)
-    assert "provenance.clean_rows" in blocking(reseal(folder), of_own_tasks)
+    planting.write(live, "tasks", tasks)
+    of_own_tasks = rebuild_of(live)._replace(origin="", make=None)
+    assert "provenance.clean_rows" in blocking(reseal(live), of_own_tasks)
 
 
 def test_a_live_build_is_made_again_from_its_own_tasks(live_build: Path, tmp_path: Path) -> None:
@@ -103,10 +100,9 @@ def test_tasks_have_digests_per_world_profile_and_version(live_build: Path) -> N
     assert found_digests(Folder(live_build)) == shipped.builds["bundled"]
 
 
-def test_no_other_seed_moves_a_task(live_build: Path, tmp_path: Path) -> None:
-    folder = builds.copy(live_build, tmp_path / "robustbench-tc-live")
-    planting.write(folder, "tasks", [row | {"seed": 5} for row in planting.rows(folder, "tasks")])
-    assert found_digests(Folder(folder)) == found_digests(Folder(live_build))
+def test_no_other_seed_moves_a_task(live: Path, live_build: Path) -> None:
+    planting.write(live, "tasks", [row | {"seed": 5} for row in planting.rows(live, "tasks")])
+    assert found_digests(Folder(live)) == found_digests(Folder(live_build))
 
 
 # --- training -----------------------------------------------------------------------------------------
@@ -152,21 +148,17 @@ def other_gold(rows: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize("edit", [swap_requests, do_nothing, leak, other_gold, list.reverse, list.pop])
 @pytest.mark.parametrize("split", ["train", "validation"])
 def test_an_edit_of_a_training_row_is_red_without_its_sources(
-    edit: Callable[[list[dict[str, Any]]], Any], split: str, training: Path, tmp_path: Path
+    toolrl: Path, edit: Callable[[list[dict[str, Any]]], Any], split: str
 ) -> None:
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
-    builds.edit_training(folder, "full", edit, split)
-    red = blocking(reseal(folder), rebuild_of(folder))
+    builds.edit_training(toolrl, "full", edit, split)
+    red = blocking(reseal(toolrl), rebuild_of(toolrl))
     assert {"provenance.clean_rows", "provenance.rows"} <= red
 
 
 @pytest.mark.parametrize("name", ["README.md", "build_report.md", "generations.jsonl"])
-def test_an_edit_beside_training_rows_is_red_without_their_sources(
-    name: str, training: Path, tmp_path: Path
-) -> None:
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
-    (folder / name).write_bytes((folder / name).read_bytes() + b"\n{}\n")
-    assert blocking(reseal(folder), rebuild_of(folder))
+def test_an_edit_beside_training_rows_is_red_without_their_sources(toolrl: Path, name: str) -> None:
+    (toolrl / name).write_bytes((toolrl / name).read_bytes() + b"\n{}\n")
+    assert blocking(reseal(toolrl), rebuild_of(toolrl))
 
 
 def test_training_rows_with_their_digests_may_be_released_without_sources(

@@ -169,54 +169,50 @@ DEFECTS: dict[str, tuple[str, str, Callable[[list[Row]], Any]]] = {
 
 
 @pytest.mark.parametrize("name", DEFECTS)
-def test_a_planted_defect_is_caught_by_its_check(name: str, training: Path, tmp_path: Path) -> None:
+def test_a_planted_defect_is_caught_by_its_check(toolrl: Path, name: str) -> None:
     config, check, plant = DEFECTS[name]
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
-    builds.edit_training(folder, config, plant)
-    report = audit(folder)
+    builds.edit_training(toolrl, config, plant)
+    report = audit(toolrl)
     found = builds.find(report, check)
     assert found.status == "failed" and not report.passed
     assert any(failure.where.startswith(f"{config}/train") for failure in found.failures)
 
 
-def test_perturbed_validation_rows_stand_beside_their_clean_rows(training: Path, tmp_path: Path) -> None:
+def test_perturbed_validation_rows_stand_beside_their_clean_rows(toolrl: Path) -> None:
     pair = [
         builds.training_row(4, "High water at Sallow Reach, please.", "Sallow Reach", split="validation"),
         builds.training_row(
             4, "High wtaer at Sallow Reach?", "Sallow Reach", "realistic_typos", split="validation"
         ),
     ]
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
 
     def unpaired() -> list[str]:
-        checks = expectations.suite(Folder(folder))
+        checks = expectations.suite(Folder(toolrl))
         return [one.what for check in checks if check.id == "configs.paired" for one in check.failures]
 
-    builds.edit_training(folder, "full", lambda held: held.__setitem__(slice(None), pair), "validation")
+    builds.edit_training(toolrl, "full", lambda held: held.__setitem__(slice(None), pair), "validation")
     assert unpaired() == []
-    builds.edit_training(folder, "full", lambda held: held.pop(0), "validation")
+    builds.edit_training(toolrl, "full", lambda held: held.pop(0), "validation")
     assert unpaired() == ["1 have no clean row: rlla__train_4"]
 
 
-def test_a_fine_tuning_row_of_one_turn_is_shown_to_the_reviewer(training: Path, tmp_path: Path) -> None:
+def test_a_fine_tuning_row_of_one_turn_is_shown_to_the_reviewer(toolrl: Path) -> None:
     """Such a row fails the gate, and what it holds is seen all the same."""
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
 
     def cut(rows: list[Row]) -> None:
         rows[0]["messages"] = [{"role": "assistant", "content": "Use hf_a1B2c3D4e5F6g7H8i9J0 for it."}]
 
-    builds.edit_training(folder, "paft", cut)
-    found = [one for one in review.candidates(Folder(folder)) if one.found.startswith("hf_")]
+    builds.edit_training(toolrl, "paft", cut)
+    found = [one for one in review.candidates(Folder(toolrl)) if one.found.startswith("hf_")]
     assert [(one.row, one.text) for one in found] == [
         ("paft/train[0]", "Use hf_a1B2c3D4e5F6g7H8i9J0 for it.")
     ]
 
 
-def test_a_missing_column_is_caught(training: Path, tmp_path: Path) -> None:
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
-    (path,) = (folder / "paft").glob("train-*.parquet")
+def test_a_missing_column_is_caught(toolrl: Path) -> None:
+    (path,) = (toolrl / "paft").glob("train-*.parquet")
     pq.write_table(pq.read_table(path).rename_columns(["messages", "info"]), path)
-    failing = {one.id for one in audit(folder).blocking}
+    failing = {one.id for one in audit(toolrl).blocking}
     assert {"columns.are_the_contracts", "rows.decodes"} <= failing
 
 
@@ -228,12 +224,11 @@ def test_without_a_benchmark_the_leak_check_did_not_run_and_blocks(training: Pat
 # --- The suite of predictions, on answers to a bundled build
 
 
-def test_a_folder_that_is_no_config_is_caught(training: Path, tmp_path: Path) -> None:
-    folder = builds.copy(training, tmp_path / "toolrl-dr")
-    path = folder / "build_report.json"
+def test_a_folder_that_is_no_config_is_caught(toolrl: Path) -> None:
+    path = toolrl / "build_report.json"
     found = json.loads(path.read_text())
     path.write_text(json.dumps({**found, "rows": {**found["rows"], "surplus": {"train": 0}}}))
-    assert builds.find(audit(folder), "configs.known").status == "failed"
+    assert builds.find(audit(toolrl), "configs.known").status == "failed"
 
 
 def test_every_check_of_training_data_and_predictions_has_a_planted_defect() -> None:
@@ -307,39 +302,29 @@ def test_a_defect_planted_in_predictions_is_caught_by_its_check(
     assert found.status == "failed" and found.failed == 1
 
 
-def test_an_answer_that_does_not_decode_is_caught(
-    answers: list[Prediction], bundled: Path, tmp_path: Path
+OTHER_TABLES: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
+    "an answer that does not decode": (
+        "rows.decodes",
+        lambda t: t.set_column(t.column_names.index("repeat"), "repeat", pa.array(["first"] * t.num_rows)),
+    ),
+    "an answer twice": ("rows.one_answer_per_question", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
+    "a column too many": (
+        "columns.are_the_contracts",
+        lambda t: t.append_column("note", t.column("id")),
+    ),
+    # The last one, whose place nothing else takes.
+    "a column too few": ("columns.are_the_contracts", lambda t: t.drop_columns([t.column_names[-1]])),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_TABLES)
+def test_another_table_of_predictions_is_caught_by_its_check(
+    name: str, answers: list[Prediction], bundled: Path, tmp_path: Path
 ) -> None:
+    check, change = OTHER_TABLES[name]
     path = tmp_path / "predictions.parquet"
-    audited(answers, bundled, path)
-    table = pq.read_table(path)
-    at = table.column_names.index("repeat")
-    pq.write_table(table.set_column(at, "repeat", pa.array(["first"] * len(answers))), path)
-    assert builds.find(gate.audit_predictions(path, bundled), "rows.decodes").status == "failed"
-
-
-def test_an_answer_twice_is_caught(answers: list[Prediction], bundled: Path, tmp_path: Path) -> None:
-    report = audited([*answers, answers[0]], bundled, tmp_path / "predictions.parquet")
-    assert builds.find(report, "rows.one_answer_per_question").status == "failed"
-
-
-def test_a_column_too_many_is_caught(answers: list[Prediction], bundled: Path, tmp_path: Path) -> None:
-    path = tmp_path / "predictions.parquet"
-    audited(answers, bundled, path)
-    table = pq.read_table(path)
-    pq.write_table(table.append_column("note", table.column("id")), path)
-    report = gate.audit_predictions(path, bundled)
-    assert builds.find(report, "columns.are_the_contracts").status == "failed"
-
-
-def test_a_column_too_few_is_caught(answers: list[Prediction], bundled: Path, tmp_path: Path) -> None:
-    """The last one, whose place nothing else takes."""
-    path = tmp_path / "predictions.parquet"
-    audited(answers, bundled, path)
-    table = pq.read_table(path)
-    pq.write_table(table.drop_columns([table.column_names[-1]]), path)
-    report = gate.audit_predictions(path, bundled)
-    assert builds.find(report, "columns.are_the_contracts").status == "failed"
+    pq.write_table(change(schema.arrow_table(answers, Prediction)), path)
+    assert builds.find(gate.audit_predictions(path, bundled), check).status == "failed"
 
 
 def test_scores_are_held_against_their_verdicts(

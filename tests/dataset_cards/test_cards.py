@@ -19,9 +19,8 @@ from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.dataset_cards.checkpoint import NAME, Checkpoint, checkpoint_card
 from robustbench_tc.dataset_cards.examples import Example
 from robustbench_tc.dataset_cards.facts import Release
-from robustbench_tc.dataset_cards.front_matter import size_category
-from robustbench_tc.dataset_cards.how_made import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
-from robustbench_tc.dataset_cards.render import benchmark_card
+from robustbench_tc.dataset_cards.render import benchmark_card, size_category
+from robustbench_tc.dataset_cards.sentences import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
 from robustbench_tc.io import manifest, parquet
 from robustbench_tc.io.files import decoded
 from robustbench_tc.io.manifest import Manifest

@@ -140,8 +140,7 @@ def build_release(
 ) -> "BuildReport":
     """`build` of a spec: the builder and the card."""
     from ..builders.build import build
-    from ..dataset_cards.own import own_card
-    from ..dataset_cards.render import benchmark_card
+    from ..dataset_cards.render import benchmark_card, own_card
     from ..own.book import NAME
 
     return build(

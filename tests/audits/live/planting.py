@@ -40,7 +40,7 @@ class Defect(NamedTuple):
     config: str
     check: str
     plant: Callable[[Row], Any]
-    fits: Callable[[Row], Any]
+    fits: Callable[[Row], Any] = lambda row: True
 
 
 DEFECTS: list[Defect] = []
@@ -107,12 +107,6 @@ def fault(**changes: Any) -> Callable[[Row], Any]:
     return lambda row: row["fault"].update(changes)
 
 
-def of(
-    name: str, config: str, check: str, plant: Callable[[Row], Any], fits: Any = lambda row: True
-) -> Defect:
-    return Defect(name, config, check, plant, fits)
-
-
 # --- rows by themselves -------------------------------------------------------------------------------
 
 TASKS = "tasks"
@@ -122,32 +116,34 @@ DRIFT, NOT_DONE = "live_schema_drift_after_effect", "transient_schema_drift"
 TWICE, FIRST, ORDER = "live_duplicate_effect", "live_prerequisite", "live_injected_instruction"
 
 DEFECTS += [
-    of("a column that is no JSON", TASKS, "decodes", lambda r: r.update(turns="[{")),
-    of("a label that nobody knows", AUTH, "decodes", lambda r: r.update(label="maybe")),
-    of("a type in another's config", AUTH, "place", lambda r: r.update(type_code="live_silent_no_op")),
-    of("an id of another type", AUTH, "place", lambda r: r.update(id=f"{r['clean_id']}::live")),
-    of("a row of no task", AUTH, "anchored", lambda r: r.update(clean_id="x", id=f"x::{AUTH}")),
-    of("another user's words", AUTH, "equals_its_clean_row", say("Thank you.")),
-    of("another gold state", AUTH, "equals_its_clean_row", lambda r: r.update(gold_state_sha256="0" * 64)),
-    of("a label on a clean row", TASKS, "clean_has_no_fault", lambda r: r.update(label="repair")),
-    of("a row without a position", AUTH, "says_its_fault", lambda r: r.update(position=None)),
-    of("a row without a fault", AUTH, "says_its_fault", lambda r: r.update(fault=None)),
-    of("a turn that says nothing", TASKS, "turns_ask", lambda r: r["turns"][0].update(messages=[])),
-    of(
+    Defect("a column that is no JSON", TASKS, "decodes", lambda r: r.update(turns="[{")),
+    Defect("a label that nobody knows", AUTH, "decodes", lambda r: r.update(label="maybe")),
+    Defect("a type in another's config", AUTH, "place", lambda r: r.update(type_code="live_silent_no_op")),
+    Defect("an id of another type", AUTH, "place", lambda r: r.update(id=f"{r['clean_id']}::live")),
+    Defect("a row of no task", AUTH, "anchored", lambda r: r.update(clean_id="x", id=f"x::{AUTH}")),
+    Defect("another user's words", AUTH, "equals_its_clean_row", say("Thank you.")),
+    Defect(
+        "another gold state", AUTH, "equals_its_clean_row", lambda r: r.update(gold_state_sha256="0" * 64)
+    ),
+    Defect("a label on a clean row", TASKS, "clean_has_no_fault", lambda r: r.update(label="repair")),
+    Defect("a row without a position", AUTH, "says_its_fault", lambda r: r.update(position=None)),
+    Defect("a row without a fault", AUTH, "says_its_fault", lambda r: r.update(fault=None)),
+    Defect("a turn that says nothing", TASKS, "turns_ask", lambda r: r["turns"][0].update(messages=[])),
+    Defect(
         "an answer among the user's words",
         TASKS,
         "turns_ask",
         lambda r: r["turns"][0]["messages"].append({"role": "assistant", "content": "Done."}),
     ),
-    of("a tool twice", TASKS, "registry_is_sound", lambda r: r["tools"].append(r["tools"][0])),
-    of(
+    Defect("a tool twice", TASKS, "registry_is_sound", lambda r: r["tools"].append(r["tools"][0])),
+    Defect(
         "a turn that adds no tool",
         TASKS,
         "registry_is_sound",
         lambda r: r["turns"][0].update(adds=["nothing"]),
     ),
-    of("another seed", LIMIT, "seed_is_the_builds", lambda r: r.update(seed=7)),
-    of("a world of nobody", TASKS, "world_is_known", lambda r: r.update(world="nowhere")),
+    Defect("another seed", LIMIT, "seed_is_the_builds", lambda r: r.update(seed=7)),
+    Defect("a world of nobody", TASKS, "world_is_known", lambda r: r.update(world="nowhere")),
 ]
 
 
@@ -163,49 +159,53 @@ def _flags(row: Row) -> None:
 
 
 DEFECTS += [
-    of("more than a start", TASKS, "starts", lambda r: r["initial_state"].update(clock=1)),
-    of("a short hash", TASKS, "starts", lambda r: r.update(gold_state_sha256="abc")),
-    of("a call of no tool", TASKS, "gold_is_offered", lambda r: gold(r)[0].update(name="conjure")),
-    of("no gold", TASKS, "gold_is_offered", lambda r: r.update(golden_calls=[[] for _ in r["turns"]])),
-    of(
+    Defect("more than a start", TASKS, "starts", lambda r: r["initial_state"].update(clock=1)),
+    Defect("a short hash", TASKS, "starts", lambda r: r.update(gold_state_sha256="abc")),
+    Defect("a call of no tool", TASKS, "gold_is_offered", lambda r: gold(r)[0].update(name="conjure")),
+    Defect("no gold", TASKS, "gold_is_offered", lambda r: r.update(golden_calls=[[] for _ in r["turns"]])),
+    Defect(
         "a call before its tool is offered",
         TASKS,
         "gold_is_offered",
         lambda r: r["turns"][-1].update(adds=[r["golden_calls"][0][0]["name"]]),
         lambda r: len(r["turns"]) > 1 and r["golden_calls"][0],
     ),
-    of(
+    Defect(
         "an undeclared argument",
         TASKS,
         "gold_arguments_are_declared",
         lambda r: gold(r)[0]["parameters"].update(mood="good"),
     ),
-    of(
+    Defect(
         "an argument less",
         TASKS,
         "gold_arguments_are_declared",
         lambda r: first_write(r)["parameters"].popitem(),
         lambda r: first_write(r)["parameters"],
     ),
-    of("a user who knows the benchmark", TASKS, "nothing_tells", say("This is live_stale_read.")),
-    of(
+    Defect("a user who knows the benchmark", TASKS, "nothing_tells", say("This is live_stale_read.")),
+    Defect(
         "a tool that knows its fault",
         TASKS,
         "nothing_tells",
         lambda r: r["tools"][0].update(description="Looks at the silent_no_op."),
     ),
     # --- faults -------------------------------------------------------------------------------------------
-    of("a fault of another kind", SERVER, "fault_is_its_types", fault(kind="transient_timeout")),
-    of("a text that no kind needs", SERVER, "fault_says_what_its_kind_needs", fault(text="hello")),
-    of("a leaf without a value", LEAF, "fault_says_what_its_kind_needs", lambda r: r["fault"].pop("value")),
-    of("a tool to call first that is none", FIRST, "fault_says_what_its_kind_needs", fault(tool="conjure")),
-    of(
+    Defect("a fault of another kind", SERVER, "fault_is_its_types", fault(kind="transient_timeout")),
+    Defect("a text that no kind needs", SERVER, "fault_says_what_its_kind_needs", fault(text="hello")),
+    Defect(
+        "a leaf without a value", LEAF, "fault_says_what_its_kind_needs", lambda r: r["fault"].pop("value")
+    ),
+    Defect(
+        "a tool to call first that is none", FIRST, "fault_says_what_its_kind_needs", fault(tool="conjure")
+    ),
+    Defect(
         "a tool to call first that is the called one",
         FIRST,
         "fault_says_what_its_kind_needs",
         lambda r: r["fault"].update(tool=r["fault"]["at"]["tool"]),
     ),
-    of(
+    Defect(
         "an order to read",
         ORDER,
         "fault_says_what_its_kind_needs",
@@ -213,7 +213,9 @@ DEFECTS += [
             tool=next(str(tool["name"]) for tool in r["tools"] if not tool["writes"])
         ),
     ),
-    of("an order that names no tool", ORDER, "fault_says_what_its_kind_needs", fault(text="Please hurry.")),
+    Defect(
+        "an order that names no tool", ORDER, "fault_says_what_its_kind_needs", fault(text="Please hurry.")
+    ),
 ]
 
 
@@ -224,12 +226,12 @@ def _ordered(row: Row) -> None:
 
 
 DEFECTS += [
-    of("a call that gold never makes", SERVER, "fault_meets_gold", fault(at={"call": 99})),
-    of("an effect of a read", NO_OP, "fault_fits_the_call", fault(at={"read": 1})),
-    of("a lost answer of a read", DRIFT, "fault_fits_the_call", fault(at={"read": 1})),
-    of("a lost answer of a call that was not made", DRIFT, "fault_is_its_types", fault(kind=NOT_DONE)),
-    of("a false value of a write", LEAF, "fault_fits_the_call", fault(at={"write": 1})),
-    of(
+    Defect("a call that gold never makes", SERVER, "fault_meets_gold", fault(at={"call": 99})),
+    Defect("an effect of a read", NO_OP, "fault_fits_the_call", fault(at={"read": 1})),
+    Defect("a lost answer of a read", DRIFT, "fault_fits_the_call", fault(at={"read": 1})),
+    Defect("a lost answer of a call that was not made", DRIFT, "fault_is_its_types", fault(kind=NOT_DONE)),
+    Defect("a false value of a write", LEAF, "fault_fits_the_call", fault(at={"write": 1})),
+    Defect(
         "a read called first write",
         SERVER,
         "position_is_the_calls",
@@ -262,7 +264,7 @@ def _for_ever(row: Row) -> None:
 
 
 DEFECTS += [
-    of("a fault that is met no times", LIMIT, "repeat_fits_the_label", fault(repeat=0)),
+    Defect("a fault that is met no times", LIMIT, "repeat_fits_the_label", fault(repeat=0)),
 ]
 
 # --- replay -------------------------------------------------------------------------------------------
@@ -280,8 +282,8 @@ def _asking(row: Row) -> Row:
 
 
 DEFECTS += [
-    of("a hash of another state", TASKS, "gold_state", lambda r: r.update(gold_state_sha256="0" * 64)),
-    of(
+    Defect("a hash of another state", TASKS, "gold_state", lambda r: r.update(gold_state_sha256="0" * 64)),
+    Defect(
         "a gold call that fails",
         TASKS,
         "gold_without_error",
@@ -318,28 +320,28 @@ def _idempotent(row: Row) -> None:
 
 
 DEFECTS += [
-    of(
+    Defect(
         "a value that the user had said",
         SERVER,
         "position_is_decisive",
         lambda r: say(dumps(gold(r)))(r),
         lambda r: not _writes(r),
     ),
-    of(
+    Defect(
         "a write that nobody can look up",
         LIMIT,
         "label_holds",
         lambda r: r.update(label="report"),
         lambda r: _once(r),
     ),
-    of(
+    Defect(
         "an effect that nothing takes back",
         TWICE,
         "label_holds",
         lambda r: r.update(label="repair"),
         lambda r: r["label"] == "report",
     ),
-    of(
+    Defect(
         "an effect that can be taken back",
         TWICE,
         "label_holds",
@@ -363,7 +365,7 @@ def _unrelated(row: Row) -> bool:
 
 
 DEFECTS += [
-    of(
+    Defect(
         "a search before a payment",
         FIRST,
         "prerequisite_makes_sense",
@@ -379,17 +381,17 @@ def _unread(row: Row) -> None:
 
 
 DEFECTS += [
-    of("a value of nobody's", LEAF, "leaf_is_false", fault(value="nobody-0")),
-    of("a value of another kind", LEAF, "leaf_is_false", fault(value=17)),
-    of(
+    Defect("a value of nobody's", LEAF, "leaf_is_false", fault(value="nobody-0")),
+    Defect("a value of another kind", LEAF, "leaf_is_false", fault(value=17)),
+    Defect(
         "the true value",
         LEAF,
         "leaf_is_false",
         lambda r: r["fault"].update(value=_customer(r)),
         lambda r: r["fault"]["path"] == ["customer_id"] and _customer(r),
     ),
-    of("a leaf in no place", LEAF, "leaf_is_false", fault(path=["nowhere"])),
-    of("a leaf that is met nowhere", LEAF, "fault_is_met", fault(path=["nowhere"])),
+    Defect("a leaf in no place", LEAF, "leaf_is_false", fault(path=["nowhere"])),
+    Defect("a leaf that is met nowhere", LEAF, "fault_is_met", fault(path=["nowhere"])),
 ]
 
 # --- texts --------------------------------------------------------------------------------------------
@@ -407,22 +409,22 @@ for _name, _check, _said in (
     ("a text beyond all bounds", "length", "word " * 3_000),
 ):
     DEFECTS += [
-        of(_name, TASKS, _check, say(_said)),
+        Defect(_name, TASKS, _check, say(_said)),
     ]
 DEFECTS += [
-    of(
+    Defect(
         "a tool of no type",
         TASKS,
         "tools_are_schemas",
         lambda r: r["tools"][0].update(parameters={"type": "objekt"}),
     ),
-    of(
+    Defect(
         "a secret in a world",
         TASKS,
         "credentials_reviewed",
         lambda r: r["initial_state"]["state"].update(password="hunter2!x9"),
     ),
-    of(
+    Defect(
         "another order beside the injected one",
         ORDER,
         "markup",

@@ -33,17 +33,14 @@ def scanned(folder: Path) -> LiveScan:
     return asyncio.run(scan(Folder(folder), types))
 
 
-@pytest.fixture(scope="module")
-def planted(live_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], LiveScan]:
-    """A copy of the first rows of each config that a defect is planted in: each row is played."""
-    folder = tmp_path_factory.mktemp("planted") / "robustbench-tc-live"
-    folder.mkdir()
-    shutil.copy(live_build / marker.BUILD, folder)
-    for config in {one.config for one in planting.DEFECTS}:
-        shutil.copytree(live_build / config, folder / config)
-        if config != "tasks":
-            planting.write(folder, config, planting.rows(folder, config)[:ROWS])
-    return planting.plant(folder), scanned(folder)
+def each_is_caught(folder: Path, defects: list[planting.Defect], subtests: pytest.Subtests) -> None:
+    """Plants the defects in a build: the check of each has to name its row."""
+    where, found = planting.plant(folder, defects), scanned(folder).columns
+    for one in defects:
+        with subtests.test(one.name):
+            verdicts = zip(found["id"], found[one.check], strict=True)
+            said = [verdict for id_, verdict in verdicts if id_ == where[one.name]]
+            assert said and all(said), f"{one.check} says {said} of {where[one.name]}"
 
 
 def test_there_is_a_defect_for_every_check() -> None:
@@ -51,11 +48,14 @@ def test_there_is_a_defect_for_every_check() -> None:
 
 
 def test_a_planted_defect_is_caught_by_name(
-    planted: tuple[dict[str, str], LiveScan], subtests: pytest.Subtests
+    live_build: Path, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    where, found = planted
-    for one in planting.DEFECTS:
-        with subtests.test(one.name):
-            verdicts = zip(found.columns["id"], found.columns[one.check], strict=True)
-            said = [verdict for id_, verdict in verdicts if id_ == where[one.name]]
-            assert said and all(said), f"{one.check} says {said} of {where[one.name]}"
+    """In the first rows of each config that a defect is planted in: each row is played."""
+    folder = tmp_path / "robustbench-tc-live"
+    folder.mkdir()
+    shutil.copy(live_build / marker.BUILD, folder)
+    for config in {one.config for one in planting.DEFECTS}:
+        shutil.copytree(live_build / config, folder / config)
+        if config != "tasks":
+            planting.write(folder, config, planting.rows(folder, config)[:ROWS])
+    each_is_caught(folder, planting.DEFECTS, subtests)

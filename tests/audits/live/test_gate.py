@@ -181,29 +181,27 @@ def light() -> Callable[[Path], LiveScan]:
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_defect_of_the_folder_is_caught_by_name(
-    name: str, live_build: Path, light: Callable[[Path], LiveScan], tmp_path: Path
+    live: Path, name: str, light: Callable[[Path], LiveScan]
 ) -> None:
     check, plant = FOLDERS[name]
-    folder = shutil.copytree(live_build, tmp_path / "robustbench-tc-live")
-    plant(folder)
-    build = Folder(folder)
-    assert by_id(suites.suites(build, light(folder)), check).status == "failed"
+    plant(live)
+    build = Folder(live)
+    assert by_id(suites.suites(build, light(live)), check).status == "failed"
 
 
 def by_id(checks: list[Check], id: str) -> Check:
     return next(check for check in checks if check.id == id)
 
 
-def test_a_row_that_fails_is_named_by_its_check(live_build: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(live_build, tmp_path / "robustbench-tc-live")
-    for path in folder.glob("live_*"):
+def test_a_row_that_fails_is_named_by_its_check(live: Path) -> None:
+    for path in live.glob("live_*"):
         if path.name != "live_silent_no_op":
             shutil.rmtree(path)
-    found = planting.rows(folder, "live_silent_no_op")
+    found = planting.rows(live, "live_silent_no_op")
     row = next(row for row in found if row["label"] == "report")
     row["label"] = "repair"
-    planting.write(folder, "live_silent_no_op", found)
-    failed = by_id(suites.suites(Folder(folder), scanned(folder)), "rows.repeat_fits_the_label")
+    planting.write(live, "live_silent_no_op", found)
+    failed = by_id(suites.suites(Folder(live), scanned(live)), "rows.repeat_fits_the_label")
     assert failed.status == "failed" and failed.failures[0].where == row["id"]
 
 

@@ -8,12 +8,11 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.audits import gate
-from robustbench_tc.audits.live.scan import LiveScan
 from robustbench_tc.live_types import registry_types
 
 from . import planting
 from .planting import Defect, Row
-from .test_checks import scanned
+from .test_checks import each_is_caught
 
 A, B, C, E = (f"live_same_name_{one}" for one in "ABCE")
 FLOOD = "live_flood_3"
@@ -51,7 +50,7 @@ def _taking(row: Row) -> None:
 
 
 DEFECTS = [
-    Defect(name, config, check, plant, lambda row: True)
+    Defect(name, config, check, plant)
     for name, config, check, plant in (
         ("what came in called the world's", A, "only_tools_come_in", lambda r: _new(r).pop("distractor")),
         ("a changed tool of the world", A, "only_tools_come_in", lambda r: _own(r).update(description="?")),
@@ -99,21 +98,10 @@ DEFECTS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def planted(more: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], LiveScan]:
-    folder = tmp_path_factory.mktemp("planted") / "robustbench-tc-live"
-    shutil.copytree(more, folder)
-    return planting.plant(folder, DEFECTS), scanned(folder)
-
-
 def test_a_planted_defect_is_caught_by_its_check(
-    planted: tuple[dict[str, str], LiveScan], subtests: pytest.Subtests
+    more: Path, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    where, found = planted
-    for one in DEFECTS:
-        with subtests.test(one.name):
-            at = found.columns["id"].index(where[one.name])
-            assert found.columns[one.check][at], {n: c[at] for n, c in found.columns.items() if c[at]}
+    each_is_caught(shutil.copytree(more, tmp_path / "robustbench-tc-live"), DEFECTS, subtests)
 
 
 def test_the_gate_is_green_and_runs_every_check_of_them(more: Path) -> None:

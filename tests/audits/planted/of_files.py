@@ -279,20 +279,20 @@ EDITS += [
         "generations.jsonl", "a key twice", lambda data: data.replace(b'{"kind":', b'{"kind":"x","kind":', 1)
     ),
     content("generations.jsonl", "an escaped letter", lambda data: data.replace(b"e", b"\\u0065", 1)),
+    Edit(
+        FILES,
+        "a name that is not UTF-8",
+        lambda build: Path(os.fsdecode(os.fsencode(build.path) + b"/\xff\xfe.parquet")).write_bytes(b"x"),
+        True,
+    ),
+    Edit(FILES, "an empty folder", lambda build: (build.path / "spare").mkdir(), True),
+    Edit(
+        FILES,
+        "an empty folder in a config's folder",
+        lambda build: (build.path / "CD" / "spare" / "more").mkdir(parents=True),
+        True,
+    ),
 ]
-
-
-edit(FILES, "a name that is not UTF-8")(
-    lambda build: Path(os.fsdecode(os.fsencode(build.path) + b"/\xff\xfe.parquet")).write_bytes(b"x")
-)
-
-
-edit(FILES, "an empty folder")(lambda build: (build.path / "spare").mkdir())
-
-
-edit(FILES, "an empty folder in a config's folder")(
-    lambda build: (build.path / "CD" / "spare" / "more").mkdir(parents=True)
-)
 
 
 @edit(FILES, "a shard that is a link")
@@ -309,15 +309,23 @@ def _(build: Forged) -> None:
     (build.path / "CD").symlink_to(build.path.parent / "outside")
 
 
-edit(FILES, "a link beside the files")(lambda build: (build.path / "LICENSE").symlink_to("/etc/hostname"))
-
-
-edit(FILES, "a link that leads nowhere")(
-    lambda build: (build.path / "CD" / "test-00001-of-00001.parquet").symlink_to("nowhere")
-)
-
-
-edit(FILES, "a pipe")(lambda build: os.mkfifo(build.path / "clean" / "test-00001-of-00002.parquet"))
+EDITS += [
+    Edit(
+        FILES,
+        "a link beside the files",
+        lambda build: (build.path / "LICENSE").symlink_to("/etc/hostname"),
+        True,
+    ),
+    Edit(
+        FILES,
+        "a link that leads nowhere",
+        lambda build: (build.path / "CD" / "test-00001-of-00001.parquet").symlink_to("nowhere"),
+        True,
+    ),
+    Edit(
+        FILES, "a pipe", lambda build: os.mkfifo(build.path / "clean" / "test-00001-of-00002.parquet"), True
+    ),
+]
 
 
 @edit(FILES, "a pipe for a shard")
@@ -338,14 +346,20 @@ def _(build: Forged) -> None:
         os.chdir(here)
 
 
-edit(FILES, "a shard in another config's folder", clean=False)(
-    lambda build: build.shard("CD").rename(build.path / "TD" / "test-00001-of-00002.parquet")
-)
-
-
-edit(FILES, "a shard at the root", clean=False)(
-    lambda build: build.shard("TD_NT").rename(build.path / "test-00000-of-00001.parquet")
-)
+EDITS += [
+    Edit(
+        FILES,
+        "a shard in another config's folder",
+        lambda build: build.shard("CD").rename(build.path / "TD" / "test-00001-of-00002.parquet"),
+        False,
+    ),
+    Edit(
+        FILES,
+        "a shard at the root",
+        lambda build: build.shard("TD_NT").rename(build.path / "test-00000-of-00001.parquet"),
+        False,
+    ),
+]
 
 
 @edit(FILES, "a shard renamed", clean=False)

@@ -80,23 +80,25 @@ EDITS += [
     ),
     text(AUDIT, "audited", marker.PAGE, "a script on the page", replaced("</h1>", "</h1><script>1</script>")),
     late(AUDIT, "audited", "audit/judgments.jsonl", "a judgment more", lambda t: t + '{"score": 5}\n'),
+    Edit(
+        AUDIT, "the report empty", lambda build: (build.path / marker.AUDIT).write_bytes(b""), True, "audited"
+    ),
+    Edit(AUDIT, "the page removed", lambda build: (build.path / marker.PAGE).unlink(), True, "audited"),
+    Edit(
+        AUDIT,
+        "the report removed, its files left",
+        lambda build: (build.path / marker.AUDIT).unlink(),
+        True,
+        "audited",
+    ),
+    Edit(
+        AUDIT,
+        "the data of another audit",
+        lambda build: build.one("clean", lambda row: row.update(category="x")),
+        True,
+        "audited",
+    ),
 ]
-
-
-edit(AUDIT, "the report empty", base="audited")(lambda build: (build.path / marker.AUDIT).write_bytes(b""))
-
-
-edit(AUDIT, "the page removed", base="audited")(lambda build: (build.path / marker.PAGE).unlink())
-
-
-edit(AUDIT, "the report removed, its files left", base="audited")(
-    lambda build: (build.path / marker.AUDIT).unlink()
-)
-
-
-edit(AUDIT, "the data of another audit", base="audited")(
-    lambda build: build.one("clean", lambda row: row.update(category="x"))
-)
 
 
 MANIFEST = "manifest"

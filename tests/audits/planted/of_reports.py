@@ -6,7 +6,7 @@ from typing import Any
 
 from robustbench_tc.io import marker
 
-from .build import EDITS, Edit, Forged, edit
+from .build import EDITS, Edit, Forged
 
 REPORT = "build report"
 
@@ -100,10 +100,8 @@ EDITS += [
     late("no `own_sha256`", lambda t: re.sub(r',\s*"own_sha256": "\w*"', "", t)),
     late("a blank more", lambda t: t.replace('"profile":', '"profile": ', 1)),
     late("no line at the end", lambda t: t.rstrip("\n")),
+    Edit(REPORT, "an empty report", lambda build: (build.path / marker.BUILD).write_text("{}\n"), True),
 ]
-
-
-edit(REPORT, "an empty report")(lambda build: (build.path / marker.BUILD).write_text("{}\n"))
 
 
 CARD = "card"
@@ -137,12 +135,13 @@ EDITS += [
     card("a look-alike letter", lambda t: t.replace("RobustBench", "RоbustBench", 1)),
     card("a sentence more", lambda t: t + "\nThis build was approved.\n"),
     card("a blank more", lambda t: t + " "),
+    Edit(
+        CARD,
+        "the readable report counts otherwise",
+        lambda build: build.text("build_report.md", lambda t: t.replace("3977 rows", "4994 rows", 1)),
+        True,
+    ),
 ]
-
-
-edit(CARD, "the readable report counts otherwise")(
-    lambda build: build.text("build_report.md", lambda t: t.replace("3977 rows", "4994 rows", 1))
-)
 
 
 ANSWERS = "kept answers"
@@ -176,15 +175,14 @@ EDITS += [
     answers("a type without a head", lambda ls: ls.pop(0)),
     answers("a field more", lambda ls: first(ls).update(approved=True)),
     answers("an answer that loses a gold value", lambda ls: first(ls).update(output="Do it.")),
+    Edit(ANSWERS, "an empty file", lambda build: (build.path / "generations.jsonl").write_bytes(b""), True),
+    Edit(
+        ANSWERS,
+        "not JSON",
+        lambda build: (build.path / "generations.jsonl").write_bytes(b"\xef\xbb\xbf[" * 100_000),
+        True,
+    ),
 ]
-
-
-edit(ANSWERS, "an empty file")(lambda build: (build.path / "generations.jsonl").write_bytes(b""))
-
-
-edit(ANSWERS, "not JSON")(
-    lambda build: (build.path / "generations.jsonl").write_bytes(b"\xef\xbb\xbf[" * 100_000)
-)
 
 
 def consistently(kind: str, change: Callable[[Any], Any]) -> Callable[[Forged], None]:

@@ -463,12 +463,13 @@ EDITS += [
     raw("JSON that is cut", "golden_answers", lambda t: t[:-1]),
     raw("JSON null", "golden_answers", lambda t: "null"),
     raw("JSON of great depth", "changes", lambda t: "[" * 10_000 + "]" * 10_000),
+    Edit(
+        "cells",
+        "flags null for none, in all rows of CD",
+        lambda build: build.change("CD", lambda rows: [row.update(flags=None) for row in rows]),
+        False,
+    ),
 ]
-
-
-edit("cells", "flags null for none, in all rows of CD", clean=False)(
-    lambda build: build.change("CD", lambda rows: [row.update(flags=None) for row in rows])
-)
 
 
 # --- the flag of samples that nobody could answer ----------------------------------------------------
@@ -501,14 +502,20 @@ EDITS += [
 ORDER = "rows"
 
 
-edit(ORDER, "two clean rows in another order")(
-    lambda build: build.change("clean", lambda rows: rows.insert(0, rows.pop(1)))
-)
-
-
-edit(ORDER, "two rows in another order (TD)", clean=False)(
-    lambda build: build.change("TD", lambda rows: rows.insert(0, rows.pop(1)))
-)
+EDITS += [
+    Edit(
+        ORDER,
+        "two clean rows in another order",
+        lambda build: build.change("clean", lambda rows: rows.insert(0, rows.pop(1))),
+        True,
+    ),
+    Edit(
+        ORDER,
+        "two rows in another order (TD)",
+        lambda build: build.change("TD", lambda rows: rows.insert(0, rows.pop(1))),
+        False,
+    ),
+]
 
 
 @edit(ORDER, "rows in another order in every config")

@@ -40,24 +40,24 @@ class Place(NamedTuple):
         return self.scratch / "robustbench-tc"
 
 
-class Variation(NamedTuple):
-    name: str
-    build: Callable[[Place], Path]
-    sources: Callable[[Place], Path | None]
-    """What the audit is given as --sources."""
-    red: frozenset[str]
-    """Checks outside of the provenance that keep such a build from being a release; none for most."""
-
-
-VARIATIONS: list[Variation] = []
-
-
 def named(place: Place) -> Path | None:
     return place.sources
 
 
 def none(place: Place) -> Path | None:
     return None
+
+
+class Variation(NamedTuple):
+    name: str
+    build: Callable[[Place], Path]
+    sources: Callable[[Place], Path | None] = named
+    """What the audit is given as --sources."""
+    red: frozenset[str] = frozenset()
+    """Checks outside of the provenance that keep such a build from being a release; none for most."""
+
+
+VARIATIONS: list[Variation] = []
 
 
 def variation(
@@ -76,18 +76,15 @@ def built(place: Place, **changes: Any) -> Path:
     return place.out
 
 
-variation("as it is")(built)
-
-
-variation("another seed")(lambda place: built(place, seed=20_260))
-
-
-variation("two processes")(lambda place: built(place, workers=Workers(num_proc=2)))
-
-
-variation("texts from a folder (`recorded:DIR`)")(
-    lambda place: built(place, generators=(f"recorded:{place.recorded}",))
-)
+VARIATIONS += [
+    Variation("as it is", built),
+    Variation("another seed", lambda place: built(place, seed=20_260)),
+    Variation("two processes", lambda place: built(place, workers=Workers(num_proc=2))),
+    Variation(
+        "texts from a folder (`recorded:DIR`)",
+        lambda place: built(place, generators=(f"recorded:{place.recorded}",)),
+    ),
+]
 
 
 @variation("texts from another build's generations.jsonl (`recorded:PATH`)")
@@ -96,29 +93,28 @@ def _(place: Place) -> Path:
     return built(place, generators=("none", f"recorded:{answers}"))
 
 
-variation("a generator for one type")(
-    lambda place: built(place, generators=("recorded", f"redundant=recorded:{place.recorded}"))
-)
-
-
-variation("the two extension types beside the 22")(
-    lambda place: built(place, codes=(*taxonomy.codes(), *EXTENSIONS))
-)
-
-
-variation("the extension type CD_AB_pref, another seed")(
-    lambda place: built(place, codes=(*taxonomy.codes(), "CD_AB_pref"), seed=2)
-)
-
-
-variation("the extension type TD_AB_pref, two processes")(
-    lambda place: built(place, codes=(*taxonomy.codes(), "TD_AB_pref"), workers=Workers(num_proc=2))
-)
-
-
-variation("a golden answer corrected, with an erratum that says why")(
-    lambda place: built(place, errata=(erratum(place),))
-)
+VARIATIONS += [
+    Variation(
+        "a generator for one type",
+        lambda place: built(place, generators=("recorded", f"redundant=recorded:{place.recorded}")),
+    ),
+    Variation(
+        "the two extension types beside the 22",
+        lambda place: built(place, codes=(*taxonomy.codes(), *EXTENSIONS)),
+    ),
+    Variation(
+        "the extension type CD_AB_pref, another seed",
+        lambda place: built(place, codes=(*taxonomy.codes(), "CD_AB_pref"), seed=2),
+    ),
+    Variation(
+        "the extension type TD_AB_pref, two processes",
+        lambda place: built(place, codes=(*taxonomy.codes(), "TD_AB_pref"), workers=Workers(num_proc=2)),
+    ),
+    Variation(
+        "a golden answer corrected, with an erratum that says why",
+        lambda place: built(place, errata=(erratum(place),)),
+    ),
+]
 
 
 def erratum(place: Place) -> Erratum:
@@ -154,12 +150,14 @@ def _(place: Place) -> Path:
     return built(place, sources=place.scratch / "link")
 
 
-variation("no sources: the digest that ships", none)(lambda place: built(place, seed=20_260))
-
-
-variation("no sources, the two extension types", none)(
-    lambda place: built(place, codes=(*taxonomy.codes(), *EXTENSIONS))
-)
+VARIATIONS += [
+    Variation("no sources: the digest that ships", lambda place: built(place, seed=20_260), none),
+    Variation(
+        "no sources, the two extension types",
+        lambda place: built(place, codes=(*taxonomy.codes(), *EXTENSIONS)),
+        none,
+    ),
+]
 
 
 @variation("the build moved and renamed")
@@ -200,14 +198,16 @@ def _(place: Place) -> Path:
     return link
 
 
-variation("the starter samples", none)(lambda place: built(place, profile="bundled", sources=None))
-
-
-variation("the starter samples, the two extension types, another seed", none)(
-    lambda place: built(
-        place, profile="bundled", sources=None, seed=4, codes=(*taxonomy.codes(), *EXTENSIONS)
-    )
-)
+VARIATIONS += [
+    Variation("the starter samples", lambda place: built(place, profile="bundled", sources=None), none),
+    Variation(
+        "the starter samples, the two extension types, another seed",
+        lambda place: built(
+            place, profile="bundled", sources=None, seed=4, codes=(*taxonomy.codes(), *EXTENSIONS)
+        ),
+        none,
+    ),
+]
 
 
 def obliging(body: dict[str, Any]) -> str:
@@ -243,14 +243,20 @@ PART = ("configs.complete", "configs.rows_as_pinned")
 """What a build that is not the whole benchmark fails, besides what depends on the types that are missing."""
 
 
-variation(
-    "a part of the types (`--types reward`)", red=(*PART, "paraphrase", "rows", "texts", "hygiene.language")
-)(lambda place: built(place, codes=("CD", "TD", "CD_NT", "TD_NT", "CD_AB", "TD_AB")))
-
-
-variation("no texts (`--generator none`)", red=(*PART, "paraphrase", "rows", "texts", "hygiene.language"))(
-    lambda place: built(place, generators=("none",))
-)
+VARIATIONS += [
+    Variation(
+        "a part of the types (`--types reward`)",
+        lambda place: built(place, codes=("CD", "TD", "CD_NT", "TD_NT", "CD_AB", "TD_AB")),
+        named,
+        frozenset((*PART, "paraphrase", "rows", "texts", "hygiene.language")),
+    ),
+    Variation(
+        "no texts (`--generator none`)",
+        lambda place: built(place, generators=("none",)),
+        named,
+        frozenset((*PART, "paraphrase", "rows", "texts", "hygiene.language")),
+    ),
+]
 
 
 @variation("--allow-missing, and a text is missing", red=PART)

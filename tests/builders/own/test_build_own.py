@@ -16,7 +16,7 @@ from robustbench_tc.builders.generators.base import kinds
 from robustbench_tc.builders.own.dataset import book, pool
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
-from robustbench_tc.dataset_cards.own import own_card
+from robustbench_tc.dataset_cards.render import own_card
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import NAME, read_book
 from robustbench_tc.own.cases_file import read_cases

@@ -1,11 +1,68 @@
-"""What must hold of a build as a folder: which configs there are, and how many rows in each."""
+"""What must hold of datasets of every kind as folders: the columns of every shard, configs, rows in each."""
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple
 
+from robustbench_tc.schema import arrow_schema
+
 from ..checks import DoesNotApply, check
-from ..folder import Folder
+from ..folder import Folder, type_name
+
+Named = tuple[str, str]
+"""A column's name and type; "" for JSON, whose Arrow type depends on the writer."""
+
+
+class Column(NamedTuple):
+    """A column of a shard beside the one that has to stand there."""
+
+    id: str
+    expected: Named
+    found: Named
+
+
+def beside(place: str, wanted: Sequence[Named], found: Iterable[Named]) -> Iterator[Column]:
+    """The columns of a place in order."""
+    pairs = zip_longest(wanted, found, fillvalue=("(none)", ""))
+    for number, (expected, there) in enumerate(pairs):
+        yield Column(f"{place}.{number}", expected, there)
+
+
+def of_shards(
+    folder: Folder, configs: Iterable[str], wanted: Sequence[Named], split: str = "test"
+) -> Iterator[Column]:
+    """The columns of every shard of a split of these configs."""
+    for config in configs:
+        for shard, found in folder.columns(config, split).items():
+            yield from beside(f"{config}/{shard}", wanted, found)
+
+
+def contract(*structs: type) -> list[Named]:
+    """The columns of rows that are these structs."""
+    return [(field.name, type_name(field.type)) for field in arrow_schema(*structs)]
+
+
+_SAME = "Every config has the same columns in the same order with the same types: one reader reads them."
+
+
+@check("benchmark_columns", "columns", _SAME)
+@check("live_columns", "columns", _SAME)
+@check(
+    "training_columns",
+    "columns",
+    "verl reads these columns by name and type, and ignores or drops what it does not know.",
+)
+@check(
+    "prediction_columns",
+    "columns",
+    "Predictions of all models lie in the same columns, so that marts can join them.",
+)
+def are_the_contracts(one: Column) -> None:
+    """Name and type are the wanted ones."""
+    wanted = " ".join(filter(None, one.expected))
+    found = " ".join(filter(None, one.found if one.expected[1] else one.found[:1]))
+    assert wanted == found, f"expected {wanted}, found {found}"
 
 
 class Config(NamedTuple):

@@ -113,13 +113,7 @@ class ConfigWriter:
     def _table(self, config: str, rows: Sequence[TrainingRow]) -> tuple[pa.Table, Counter[str]]:
         """Rows as the config has them, and how often each transition type is met."""
         if config == "paft":
-            conversations = [
-                FineTuningRow(
-                    messages=(*row.prompt, Message("assistant", row.reward_model["ground_truth"])),
-                    extra_info=row.extra_info,
-                )
-                for row in rows
-            ]
+            conversations = [conversation(row) for row in rows]
             return schema.arrow_table(conversations, FineTuningRow), Counter()
         if config == "retry":
             rows = [self._with_error(row) for row in rows]
@@ -166,6 +160,12 @@ def _ones(size: int, ones: int, rng: random.Random) -> Iterator[bool]:
     """`size` flags of which `ones` are set, at random places."""
     places = set(rng.sample(range(size), ones))
     return (place in places for place in range(size))
+
+
+def conversation(row: TrainingRow) -> FineTuningRow:
+    """A row with its gold as the assistant's turn."""
+    gold = Message("assistant", row.reward_model["ground_truth"])
+    return FineTuningRow(messages=(*row.prompt, gold), extra_info=row.extra_info)
 
 
 SPLITS = ("train", "validation")

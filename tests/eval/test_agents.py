@@ -89,13 +89,16 @@ def share(name: str, rows: Sequence[Sample], mode: Mode) -> Callable[[Sample], b
 Judged = list[tuple[Sample, Verdict]]
 
 
-def judged(name: str, rows: Sequence[Sample], mode: Mode, *, all_of_them: bool = False) -> Judged:
-    """The agent's share of the rows, each with the verdict on all replies to it, as in a run."""
-    bench, among = bench_of(rows), share(name, rows, mode)
+def judged(
+    name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sample], bool] | None = None
+) -> Judged:
+    """The rows for which `among` holds, by default the agent's share, each with the verdict on all replies to
+    it, as in a run."""
+    bench, among = bench_of(rows), among or share(name, rows, mode)
     speaker = speakers.ReferenceAgent(name, bench.anchors)
 
     async def run() -> Judged:
-        return [(row, await bench.verdict(speaker, row, mode)) for row in rows if all_of_them or among(row)]
+        return [(row, await bench.verdict(speaker, row, mode)) for row in rows if among(row)]
 
     return asyncio.run(run())
 

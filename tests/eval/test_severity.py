@@ -220,7 +220,7 @@ def test_the_agents_interactions_are_what_they_are_made_to_be(
 ) -> None:
     clean = {row.clean_id: row for row in factorial if row.type_code == "clean"}
     right = {(row.clean_id, row.type_code): is_right(name, row, clean[row.clean_id]) for row in factorial}
-    said = judged(name, factorial, "prompt", all_of_them=True)
+    said = judged(name, factorial, "prompt", lambda row: True)
     assert [one.correct for _, one in said] == list(right.values()), "scorers see what the agent does"
     made = interactions_of(tmp_path, lambda one, code: right[one, code], list(right))
     assert set(made) == set(MIXED)

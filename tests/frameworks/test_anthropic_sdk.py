@@ -9,8 +9,9 @@ from robustbench_tc import api
 from robustbench_tc.api.proxy import proxied
 from robustbench_tc.proxy import journal
 from robustbench_tc.taxonomy import injected_error
-from tests.proxy.anthropic_server import THINKING, Script
-from tests.proxy.test_anthropic import LISTED
+from tests.proxy.anthropic_server import THINKING, reply
+from tests.proxy.scripted import Script
+from tests.proxy.test_dialects import LISTED
 from tests.proxy.test_door import GET, PAY
 from tests.proxy.wire import serving as server_of
 
@@ -43,7 +44,9 @@ def test_an_agent_on_the_sdk(stream: bool, tmp_path: Path) -> None:
         "version: 1\nseed: 1\ntypes: [CD]\nallow_writes: true\n"
         "faults:\n- {kind: transient_timeout, at: [2]}\n"
     )
-    script = Script(([GET], "Let me see."), ([("refund_Budget", PAY[1]), PAY], None), ([], "Done."))
+    script = Script(
+        reply([GET], "Let me see."), reply([("refund_Budget", PAY[1]), PAY], turn=2), reply([], "Done.", 3)
+    )
     with (
         server_of(script) as server,
         proxied(tmp_path / "plan.yaml", upstream=server.url, journal=tmp_path / "j") as door,

@@ -64,17 +64,16 @@ def conflict(config: Any) -> str | None:
         return f"data.noisy is {rate}: give a share from 0 to 1"
     if rate == 1:
         return None
-    estimator = config.algorithm.adv_estimator
-    problems = {
-        f"data.noisy normalises GRPO's groups: algorithm.adv_estimator is {estimator}": estimator != "grpo",
-        f"actor_rollout_ref.rollout.n is {rollouts}: data.noisy parts these rollouts, set 4 or more": (
-            rollouts < 4
-        ),
-        "trainer.use_v1 is false: data.noisy needs verl's current trainer": (
-            not config.trainer.get("use_v1", True)
-        ),
-    }
-    return next((line for line, holds in problems.items() if holds), None)
+    if config.algorithm.adv_estimator != "grpo":
+        return (
+            "data.noisy normalises GRPO's groups: algorithm.adv_estimator is "
+            f"{config.algorithm.adv_estimator}"
+        )
+    if rollouts < 4:
+        return f"actor_rollout_ref.rollout.n is {rollouts}: data.noisy parts these rollouts, set 4 or more"
+    if not config.trainer.get("use_v1", True):
+        return "trainer.use_v1 is false: data.noisy needs verl's current trainer"
+    return None
 
 
 def met(rate: float, rollouts: int, seed: int, step: int, *prompt: str) -> tuple[int, ...]:

@@ -139,7 +139,11 @@ def _distance(name: str, field: str) -> int:
     a, b = name.lower(), field.lower()
     shared = set(a.split("_")) & set(b.split("_")) - {"id", ""}
     alike = bool(shared or (field and (a.endswith(b) or b.endswith(a))))
-    return [field == name, alike, field == "", True].index(True)
+    if field == name:
+        return 0
+    if alike:
+        return 1
+    return 2 if field == "" else 3
 
 
 HARMS = 24

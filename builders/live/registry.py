@@ -35,13 +35,13 @@ def checked(names: Sequence[str]) -> tuple[str, ...]:
     wanted = {taxonomy.code_of(name.removeprefix("live_")) for name in names}
     usable, others = registry_types(), (*schema.NAMED_KINDS, *PACKS)
     for name in sorted(wanted.difference(usable, BY_NAME, PACKS)):
-        reasons = (
-            (name == "latency", "is a fault of doors (docs/proxy-llm.md): time does not pass in an episode"),
-            (name in schema.KINDS, "is a kind of fault (--kinds)"),
-            (taxonomy.known(name), "does more than add tools to the registry, or needs written texts"),
-            (True, "does not exist"),
-        )
-        what = next(reason for holds, reason in reasons if holds)
+        what = "does not exist"
+        if name == "latency":
+            what = "is a fault of doors (docs/proxy-llm.md): time does not pass in an episode"
+        elif name in schema.KINDS:
+            what = "is a kind of fault (--kinds)"
+        elif taxonomy.known(name):
+            what = "does more than add tools to the registry, or needs written texts"
         raise UserError(
             f"type {name[:80]!r} {what}: the types of live rows are {', '.join((*usable, *others))}"
         )

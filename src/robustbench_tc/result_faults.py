@@ -94,19 +94,14 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """What is wrong with it in a plan; None for nothing."""
         if self.kind not in KINDS:
             return str(unknown("kind of fault", self.kind, KINDS))
-        wrong = {
-            f"the fault {self.kind} needs either 'rate' or 'at'": (self.rate is None) == (not self.at),
-            "the fault injected_instruction needs 'text': what is added to the result": (
-                self.kind == "injected_instruction" and self.text is None
-            ),
-            f"{self.kind} shows what the tool says and takes no 'text'": (
-                self.kind in ("stale_read", "latency", *RESULT_FAULTS) and self.text is not None
-            ),
-            "the fault dropped_tool needs 'at' and 'tools', and takes no 'arguments'": (
-                self.kind == "dropped_tool" and (not self.at or not self.tools or bool(self.arguments))
-            ),
-            "'seconds' is what the fault latency needs, and no other one takes": (
-                (self.kind == "latency") == (self.seconds is None)
-            ),
-        }
-        return next((why for why, holds in wrong.items() if holds), None)
+        if (self.rate is None) == (not self.at):
+            return f"the fault {self.kind} needs either 'rate' or 'at'"
+        if self.kind == "injected_instruction" and self.text is None:
+            return "the fault injected_instruction needs 'text': what is added to the result"
+        if self.kind in ("stale_read", "latency", *RESULT_FAULTS) and self.text is not None:
+            return f"{self.kind} shows what the tool says and takes no 'text'"
+        if self.kind == "dropped_tool" and (not self.at or not self.tools or self.arguments):
+            return "the fault dropped_tool needs 'at' and 'tools', and takes no 'arguments'"
+        if (self.kind == "latency") == (self.seconds is None):
+            return "'seconds' is what the fault latency needs, and no other one takes"
+        return None

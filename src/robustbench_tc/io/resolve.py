@@ -94,17 +94,18 @@ def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterabl
     wanted = None if patterns is None else list(patterns)
     try:
         found = snapshot_download(name, repo_type="dataset", revision=revision, allow_patterns=wanted)
+    except errors.RevisionNotFoundError:
+        raise UserError(f"{name} on the Hub has no revision {revision!r}") from None
+    except errors.GatedRepoError:
+        raise UserError(f"{name} on the Hub is gated: ask for access there, then `hf auth login`") from None
+    except errors.RepositoryNotFoundError:
+        raise UserError(
+            f"no dataset {name}: no such local folder, and no dataset on the Hub that this machine may read"
+        ) from None
     except Exception as error:  # the client's own errors, its HTTP library's, the system's
-        reasons = {
-            errors.RevisionNotFoundError: f"{name} on the Hub has no revision {revision!r}",
-            errors.GatedRepoError: f"{name} on the Hub is gated: ask for access there, then `hf auth login`",
-            errors.RepositoryNotFoundError: (
-                f"no dataset {name}: no such local folder, and no dataset on the Hub that this machine may "
-                "read"
-            ),
-            Exception: (f"{name}: the Hub did not answer ({type(error).__name__}) and no copy is cached"),
-        }
-        raise UserError(next(why for kind, why in reasons.items() if isinstance(error, kind))) from None
+        raise UserError(
+            f"{name}: the Hub did not answer ({type(error).__name__}) and no copy is cached"
+        ) from None
     with suppress(Exception):  # no list, or nobody to ask: a warning less, never a dataset less
         _warn(name, Path(found), read_yanked(Path(hf_hub_download(name, YANKED, repo_type="dataset"))))
     return Path(found)

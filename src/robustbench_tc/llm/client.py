@@ -286,24 +286,28 @@ class Client:
         """
         if self._reached:
             return None
-        value, status = refused_value(error, body), error.status or 0
-        told, model = error.message, f"{self.endpoint.model} at {self._where}"
-        hopeless = {  # the first that holds is said
-            f"{model} takes no tools ({told}): "
-            "use prompt mode, or start vLLM with --enable-auto-tool-choice and --tool-call-parser": (
-                takes_no_tools(told)
-            ),
-            f"nothing answers at {self._where} ({told}): start it or name another base URL": (
-                error.unreachable and (error.code == "connection" or last)  # a busy server may accept late
-            ),
-            f"{model} refuses the value of {value} ({told})": value is not None,
-            f"{self._where} answers with {told}, which is not followed: give the address that it redirects "
-            "to": 300 <= status < 400,
-            f"{self._where} refuses the key ({told}): check {self.endpoint.key_name}": error.code == "auth",
-        }
-        for line, holds in hopeless.items():
-            if holds:
-                return UserError(line)
+        if takes_no_tools(error.message):
+            return UserError(
+                f"{self.endpoint.model} at {self._where} takes no tools ({error.message}): "
+                "use prompt mode, or start vLLM with --enable-auto-tool-choice and --tool-call-parser"
+            )
+        if error.unreachable and (error.code == "connection" or last):  # a busy server may accept late
+            return UserError(
+                f"nothing answers at {self._where} ({error.message}): start it or name another base URL"
+            )
+        if name := refused_value(error, body):
+            return UserError(
+                f"{self.endpoint.model} at {self._where} refuses the value of {name} ({error.message})"
+            )
+        if error.status is not None and 300 <= error.status < 400:
+            return UserError(
+                f"{self._where} answers with {error.message}, which is not followed: give the address "
+                "that it redirects to"
+            )
+        if error.code == "auth":
+            return UserError(
+                f"{self._where} refuses the key ({error.message}): check {self.endpoint.key_name}"
+            )
         if error.code == "not_found":
             served = await self.served_models()
             if served and self.endpoint.model not in served:

@@ -328,7 +328,7 @@ def serving(
     runner = web.AppRunner(
         app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
     )
-    with start_blocking_portal(name="door") as portal:
+    with start_blocking_portal() as portal:
         try:
             portal.call(runner.setup)
             try:

@@ -1,5 +1,4 @@
-"""The LLM door: a relay that carries out a plan, each request of the agent's until its reply has gone out,
-whole or in pieces.
+"""The LLM door: a relay that carries out a plan, request by request, on replies whole or in pieces.
 
 A reply whose calls all mean to the agent what the model wrote passes as it comes, byte by byte; else its
 calls are rewritten, and those that are not for the agent are answered here.
@@ -284,8 +283,9 @@ class Handling:
             return await self._rewritten()
         kept = bytearray()  # as it is, read all the same for the journal
         reply = await self.door.passed_on(self.request, self.path, await self._asked(), kept)
-        self.line.error = error_of(loaded(kept)) or None
-        said = self.dialect.parse_reply(loaded(kept))
+        body = None if reply.content_type == "text/event-stream" else loaded(kept)
+        self.line.error = error_of(body) or None
+        said = self.dialect.parse_reply(body)
         if said is None:
             stream = self.dialect.stream()
             for event in events(kept):

@@ -61,7 +61,7 @@ DEFECTS = [
         ("another message", A, "equals_its_clean_row", planting.say("Thank you.")),
         ("other gold", A, "equals_its_clean_row", lambda r: planting.gold(r)[0]["parameters"].update(x=1)),
         ("a label", A, "clean_has_no_fault", lambda r: r.update(label="repair")),
-        ("an id of another type", A, "place", lambda r: r.update(id=f"{r['clean_id']}::live_same_name_B")),
+        ("an id of another type", A, "place", lambda r: r.update(id=f"{r['clean_id']}::live_same_name_Z")),
         ("nothing comes in", A, "what_comes_in_is_its_types", lambda r: r["tools"].remove(_new(r))),
         ("a second namesake", B, "what_comes_in_is_its_types", lambda r: r["tools"].append(_new(r))),
         ("a description", A, "what_comes_in_is_its_types", lambda r: _new(r).update(description="Else.")),

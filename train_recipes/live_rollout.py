@@ -86,8 +86,7 @@ class Rollout:
     @property
     def met(self) -> int:
         """Index of the model's answer whose call met the fault; -1 where none did."""
-        answers = enumerate(self._steps)
-        return next((number for number, steps in answers if any(step.met for step in steps)), -1)
+        return next((at for at, steps in enumerate(self._steps) if any(step.met for step in steps)), -1)
 
     async def answer(self, text: str) -> str | None:
         """The results of the calls in a text; the user's next turn where there are none; None after the

@@ -196,6 +196,28 @@ def test_golds_earn_the_maximum_under_the_retry_reward(
     assert len(scores) == 70 and all(score == best for score, best in scores)
 
 
+def test_verl_builds_the_loop_from_its_file(config: Any, tokenizer: Any) -> None:
+    import hydra
+    from omegaconf import OmegaConf
+    from verl.experimental.agent_loop.agent_loop import DictConfigWrap, ToolListWrap
+    from verl.utils.dataset.rl_dataset import RLHFDataset
+
+    (entry,) = OmegaConf.load(config.actor_rollout_ref.rollout.agent.agent_loop_config_path)
+    assert entry.name == config.actor_rollout_ref.rollout.agent.default_agent_loop
+    loop = hydra.utils.instantiate(
+        config=entry,
+        trainer_config=DictConfigWrap(config),
+        server_manager=Server(tokenizer, []),
+        tokenizer=tokenizer,
+        processor=None,
+        hf_model_type="qwen2",
+        dataset_cls=RLHFDataset,
+        data_config=DictConfigWrap(config.data),
+        tools=ToolListWrap([]),
+    )
+    assert type(loop).__name__ == "RolloutLoop"
+
+
 # --- verl's agent loop in a world, with a fake model server, on a CPU ---------------------------------
 
 

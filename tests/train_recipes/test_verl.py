@@ -182,6 +182,24 @@ def test_validation_goes_through_our_summary() -> None:
         assert done.stdout.split()[-1] == wrapped
 
 
+def test_rows_of_verls_own_loader_are_named(config: Any, tokenizer: Any, training_data: Path) -> None:
+    from torch.utils.data import DataLoader
+    from verl.trainer.ppo.utils import create_rl_dataset
+    from verl.utils.dataset.rl_dataset import collate_fn
+
+    from robustbench_tc.train_recipes.verl_validation import Named
+
+    files = [str(path) for path in shards_of(training_data, ["data=retry"]).validation]
+    dataset = create_rl_dataset(files, config.data, tokenizer, None)
+    named = Named(DataLoader(dataset, batch_size=64, collate_fn=collate_fn))
+    for number, batch in enumerate(named):
+        batch["uid"] = np.array([f"{number}-{at}" for at in range(len(batch["raw_prompt"]))], dtype=object)
+    components = {about.component for about in named.rows.values()}
+    assert len(named.rows) == len(dataset) and {"clean", "retry", "action", "reward"} >= components > {
+        "retry"
+    }
+
+
 def test_the_gpu_script_installs_what_verl_asks_for() -> None:
     from importlib import metadata
 

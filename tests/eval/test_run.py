@@ -119,6 +119,14 @@ def test_nothing_is_injected_where_nothing_was_called(tmp_path: Path, serve: Any
     }
 
 
+def test_the_second_reply_is_the_scored_one(tmp_path: Path, serve: Any) -> None:
+    _, found, _ = evaluate(
+        tmp_path / "run", TRANSITION, serve(lambda b: "Too bad." if is_second(b) else called(b))
+    )
+    assert {p.raw_output for p in found} == {"Too bad."}
+    assert all(p.first_output is not None and "ping" in p.first_output for p in found)
+
+
 def test_a_failed_second_request_keeps_the_first_and_is_asked_again_alone(tmp_path: Path, serve: Any) -> None:
     broken = True
 
@@ -198,6 +206,13 @@ def test_refusals_have_codes_of_their_own(tmp_path: Path, serve: Any) -> None:
     before = server.count
     evaluate(tmp_path / "run", rows, server, mode="fc")
     assert server.count == before + 1  # a refusal is an outcome; only the failure is asked again
+
+
+def test_a_reply_cut_at_the_limit_is_an_answer(tmp_path: Path, serve: Any) -> None:
+    server = serve(lambda body: reply("[ping(", finish_reason="length"))
+    run, found, _ = evaluate(tmp_path / "run", STATIC[:4], server)
+    assert {(p.status, p.finish_reason) for p in found} == {("ok", "length")}
+    assert run.record.totals["finish_reason"] == {"length": 4}
 
 
 def test_a_line_that_is_no_answer_is_said(tmp_path: Path, serve: Any) -> None:

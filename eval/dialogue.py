@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Ended, LiveRow, Sample, Step
 
 from . import wire
@@ -138,8 +139,15 @@ def begin(
     return Dialogue(env, settings, repeat)
 
 
+class BudgetSpent(UserError):
+    """The limit of cost is reached: nothing more is sent."""
+
+
 class Speaker(Protocol):
     """Whoever answers: a model, a reference or scripted agent, an agent of the user's, a person."""
 
     async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
-        """The answer to the next request: `base` with what was said, or with a status other than ok."""
+        """The answer to the next request: `base` with what was said, or with a status other than ok.
+
+        Raises BudgetSpent, or UserError where there is no sense in going on.
+        """

@@ -24,7 +24,7 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from . import journal, wire
-from .dialogue import Dialogue, Speaker
+from .dialogue import BudgetSpent, Dialogue, Speaker
 from .live.carrying_out import CarryingOut
 from .live.stage import Stage
 from .record import Answer, Settings
@@ -76,6 +76,7 @@ class Runner:
         self._workers, self._unwritten = workers, asyncio.Semaphore(unwritten or workers)
         self._sharing, self._watch, self._tell = sharing or Sharing(store), watch or Watch(workers), progress
         self._state = Progress(0)
+        self._spent: BudgetSpent | None = None
         self.served_models: set[str] = set()
 
     async def run(self, dialogues: Iterable[Dialogue], total: int) -> Progress:
@@ -91,12 +92,18 @@ class Runner:
                     group.create_task(self._work(todo))
         except* UserError as errors:
             raise errors.exceptions[0] from None
+        if self._spent is not None:
+            raise self._spent
         return self._state
 
     async def _work(self, todo: Iterator[Dialogue]) -> None:
         state = self._state
         for dialogue in todo:
-            asked = await self.play(dialogue)
+            try:
+                asked = await self.play(dialogue)
+            except BudgetSpent as error:  # what other workers have sent is paid for: they wait for it
+                self._spent = error
+                return
             state.done += 1
             state.kept += not asked
             state.request_errors += dialogue.ended == "request_error"

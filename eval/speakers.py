@@ -4,12 +4,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Completion, LLMError
 from robustbench_tc.schema import Call, Json, LiveRow, Sample, Status, Tool
 
 from . import agents, wire
-from .dialogue import Dialogue
+from .dialogue import BudgetSpent, Dialogue
 from .live import agents as live_agents
 from .live.world_env import World
 from .prompts import OURS, Prompts
@@ -41,14 +40,14 @@ class ModelSpeaker:
     async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
         """What came back, or the reason why nothing did; names mapped to those of the tools as shown.
 
-        Raises UserError where the limit of cost is reached.
+        Raises BudgetSpent.
         """
         draw = base.repeat + ask.draw * SAMPLES  # a seed of its own for every sample
         try:
             done = await self.ask(ask, draw)
         except LLMError as error:
             if error.code == "budget":
-                raise UserError(f"stopped: {error.message}; answers are kept") from None
+                raise BudgetSpent(f"stopped: {error.message}; answers are kept") from None
             return failed(error, base, ask)
         return answer_of(done, base, dialogue.env.tools)
 

@@ -143,23 +143,28 @@ def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(
     assert rbtc(*base, "--price", "1,2", "--max-cost", 1).code == 0
 
 
-def test_an_answer_that_came_is_kept_when_the_limit_ends_the_session(
-    rbtc: Rbtc, release: Path, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer
+def test_requests_under_way_when_the_limit_is_reached_are_kept(
+    rbtc: Rbtc, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was paid for; a disk that is slow does not lose it."""
+    """They are paid for; neither a slow endpoint nor a slow disk loses their answers."""
     put = Store.put
 
     async def late(store: Store, key: str, record: dict[str, Any]) -> None:
         await asyncio.sleep(0.1)
         await put(store, key, record)
 
+    def slow_at_last(_: dict[str, Any]) -> Fault:
+        return Fault(200, reply("[ping(a=1)]"), hang_s=0.5 if server.count > 4 else 0)
+
     monkeypatch.setattr(Store, "put", late)
-    said = rbtc(
-        "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--out", "run",
-        "--concurrency", 4, "--no-share", "--price", "1,2", "--max-cost", 0.0001,
-    )  # fmt: skip
-    assert said.code == 1 and 5 <= server.count <= 8
-    assert len(Path("run/journal.jsonl").read_bytes().splitlines()) == server.count
+    with LoopbackServer(slow_at_last) as server:
+        said = rbtc(
+            "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--out", "run",
+            "--concurrency", 4, "--no-share", "--price", "1,2", "--max-cost", 0.0001,
+        )  # fmt: skip
+        assert said.code == 1 and 5 < server.count <= 8
+    journal = [json.loads(line) for line in Path("run/journal.jsonl").read_text().splitlines()]
+    assert [line["status"] for line in journal] == ["ok"] * server.count
 
 
 def test_what_an_endpoint_refuses_is_left_out_once_and_noted(rbtc: Rbtc, release: Path) -> None:

@@ -7,13 +7,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from robustbench_tc.option import silent
 from robustbench_tc.own import mcp_tools
-from robustbench_tc.own.mcp_tools import Server, list_tools, prefix_of
+from robustbench_tc.own.mcp_tools import Listed, Server, list_tools, prefix_of
 from robustbench_tc.own.tools import read_tools
+from robustbench_tc.proxy.drill.report import drilled
 
 from ..conftest import Done
 from ..refusals import refuses
@@ -101,6 +104,34 @@ def test_a_server_over_http_is_read_the_same() -> None:
 def test_what_is_no_list_is_refused_in_a_line(mode: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_tools, "PAGES", 50)
     assert refused(mode).startswith(said)
+
+
+KEY = "planted-0123456789"
+QUOTES = (sys.executable, "-c", "import os, sys; sys.exit(f'no: {sys.argv} {os.environ.get(\"GIVEN_IT\")}')")
+
+
+A_READ = {"name": "get_it", "inputSchema": {"type": "object"}}
+DRILLED = partial(drilled, listed=Listed(prefix="it", entries=(A_READ,)), file=None, progress=silent)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        Server(command=(*QUOTES, "--api-key", KEY)),
+        Server(command=(*QUOTES, f"--token={KEY}")),
+        Server(command=QUOTES, env=("GIVEN_IT",)),
+        Server(url=f"http://127.0.0.1:9/mcp?api_key={KEY}"),
+        Server(url=f"http://{KEY}:{KEY}@127.0.0.1:9/mcp"),
+    ],
+)
+@pytest.mark.parametrize("use", [list_tools, DRILLED])
+def test_a_key_that_a_server_is_given_is_in_no_message(
+    server: Server, use: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server quotes it on standard error; the library for HTTP quotes its address."""
+    monkeypatch.setenv("GIVEN_IT", KEY)
+    said = refuses(".", use, server)
+    assert KEY not in said and KEY[:8] not in said, said
 
 
 def test_a_list_is_bounded_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

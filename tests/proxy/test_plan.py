@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, shown as shown_as
+from robustbench_tc.credentials import NONE
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.journal import NONE, Exchange, Journal
+from robustbench_tc.proxy.journal import Exchange, Journal
 from robustbench_tc.proxy.plan import Plan, Refused, Session, parse, parse_plan, read_plan
 from robustbench_tc.proxy.sessions import MOST_REMEMBERED, Latest, Sessions
 from robustbench_tc.result_faults import FAULT_KINDS, Fault

@@ -64,10 +64,8 @@ def drill(
         check_marked(file, report.MARK)
     server = Server(command=tuple(mcp_command), url=url, env=tuple(mcp_env), timeout_s=mcp_timeout)
     if (risk := report.risk(server)) and not yes:
-        raise UserError(
-            f"{report.title(server)}: writes would really be executed, and {risk}: allow it with --yes"
-        )
-    say(f"writes will really be executed: {report.title(server)}")
+        raise UserError(f"{server.title}: writes would really be executed, and {risk}: allow it with --yes")
+    say(f"writes will really be executed: {server.title}")
     found = report.drilled(server, list_tools(server), inputs and Path(inputs), progress)
     for form, file in files.items():
         save_marked(file, form(found), report.MARK)

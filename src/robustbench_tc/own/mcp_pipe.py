@@ -16,6 +16,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
 
+from robustbench_tc.credentials import Secrets, of_process
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
@@ -68,9 +69,11 @@ class Pipe(ObjectReceiveStream[SessionMessage | Exception]):
 
     @property
     def last_words(self) -> str:
-        """The last lines of its standard error, joined."""
+        """The last lines of its standard error, joined, without what it was given."""
         lines = [line.strip() for line in self._tail.decode(errors="replace").splitlines()]
-        return " / ".join([line for line in lines if line][-3:])[-400:]
+        said = " / ".join([line for line in lines if line][-3:])
+        secrets = of_process(self._command, self._env) | Secrets(quoted=frozenset(self._env.values()))
+        return secrets.blanked(said)[-400:]
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Streams]:

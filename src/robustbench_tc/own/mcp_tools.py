@@ -7,10 +7,12 @@ import re
 from contextlib import AsyncExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import msgspec
 
 from robustbench_tc.compute import loop
+from robustbench_tc.credentials import Secrets, of_process, of_query
 from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Json
@@ -44,8 +46,15 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """How messages name it."""
-        return re.sub(r"//[^/@\s]*@", "//", self.url or " ".join(self.command))[:80]
+        """How messages and files name it: without keys."""
+        shown = self.secrets.blanked(self.url or " ".join(self.command))
+        return re.sub(r"//[^/@\s]*@", "//", shown)[:80]
+
+    @property
+    def secrets(self) -> Secrets:
+        """What it is given that no message may hold."""
+        given = {name: os.environ.get(name, "") for name in self.env}
+        return of_process(self.command, given) | of_query(urlsplit(self.url).query)
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +112,9 @@ def list_tools(server: Server) -> Listed:
             f"{_beside(pipe)}; raise --mcp-timeout"
         ) from None
     except Exception as error:  # an ExceptionGroup too: the SDK has tasks of its own
-        raise UserError(f"{server.title}: the MCP server {_why(error, pipe)}{_beside(pipe)}") from None
+        raise UserError(
+            f"{server.title}: the MCP server {_why(error, server, pipe)}{_beside(pipe)}"
+        ) from None
 
 
 async def _listed(server: Server, pipe: "Pipe") -> Listed:
@@ -157,7 +168,7 @@ def prefix_of(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)[:64].strip("._") or NAMELESS
 
 
-def _why(error: BaseException, pipe: "Pipe") -> str:
+def _why(error: BaseException, server: Server, pipe: "Pipe") -> str:
     """What went wrong, after "the MCP server"."""
     from mcp import MCPError
     from mcp_types import INTERNAL_ERROR
@@ -170,7 +181,7 @@ def _why(error: BaseException, pipe: "Pipe") -> str:
         return pipe.problem
     if pipe.ended is not None:
         return f"ended with status {pipe.ended} before it had listed its tools"
-    said = " ".join(str(error).split())[:300] or type(error).__name__
+    said = server.secrets.blanked(" ".join(str(error).split()))[:300] or type(error).__name__
     if isinstance(error, MCPError):
         if error.code in (INTERNAL_ERROR, 0):
             said += f" ({REFUSED})"

@@ -11,60 +11,19 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 
+from robustbench_tc.credentials import NONE, Secrets, is_long
 from robustbench_tc.errors import UserError
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Json
 
 from .plan import Plan, Session
-
-KEY_LIKE = re.compile(r"key|token|secret|passw|auth|credential|cookie|session-?id", re.IGNORECASE)
-"""Names whose values are keys."""
-
-SHORTEST = 6
-"""Characters: what is shorter (`none`, `EMPTY`) is not a key, and may be a word of the conversation."""
-
-
-def is_long(value: str) -> bool:
-    """Whether a value is long enough for a key."""
-    return len(value) >= SHORTEST
-
-
-class Secrets(NamedTuple):
-    """Of one exchange, or of several."""
-
-    keys: frozenset[str] = frozenset()
-    """Stand nowhere in a line."""
-    quoted: frozenset[str] = frozenset()
-    """Stand in no text of a server's error: of other headers; they may be words of the conversation."""
-
-    def __or__(self, other: "Secrets") -> "Secrets":
-        return Secrets(self.keys | other.keys, self.quoted | other.quoted)
-
-    def blanked(self, text: str) -> str:
-        """An error's text without them, the longest first."""
-        for secret in sorted(filter(is_long, self.keys | self.quoted), key=len, reverse=True):
-            text = text.replace(secret, "***")
-        return text
-
-
-NONE = Secrets()
-
-
-def of_process(command: Sequence[str], environment: Mapping[str, str]) -> Secrets:
-    """Keys that a server's process is given: `--api-key X`, `--api-key=X`, `API_KEY=X`."""
-    keys = [value for name, value in environment.items() if KEY_LIKE.search(name)]
-    for flag, following in zip(command, [*command[1:], ""], strict=True):
-        name, _, value = flag.partition("=")
-        if name.startswith("-") and KEY_LIKE.search(name):
-            keys.append(value or following)
-    return Secrets(frozenset(keys))
 
 
 def door_id(*server: str) -> str:

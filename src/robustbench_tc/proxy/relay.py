@@ -20,11 +20,12 @@ from anyio.from_thread import start_blocking_portal
 from multidict import CIMultiDict
 from yarl import URL
 
+from robustbench_tc.credentials import KEY_LIKE, Secrets, of_query
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm.endpoint import parse_address
 from robustbench_tc.schema import Json, dumps
 
-from .journal import KEY_LIKE, LEFT, Secrets
+from .journal import LEFT
 from .plan import HEADER, Plan, Refused, Session, parse
 from .scenes import inside
 from .sse import MOST
@@ -139,8 +140,7 @@ class Relay(Endpoint):
         """`upstream` and `option`: see `address_of`; the query's values are written nowhere. `silence_s`: how
         long the server may say nothing. Raises UserError."""
         self.url, self._query = address_of(upstream, option)
-        raw = (part.rpartition("=")[2] for part in self._query.split("&"))
-        self.secrets = Secrets(frozenset({*raw, *(value for _, value in parse_qsl(self._query))}))
+        self.secrets = of_query(self._query)
         self._silence_s = silence_s
 
     @cached_property

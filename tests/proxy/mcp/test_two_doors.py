@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api
-from robustbench_tc.proxy.journal import MCP, NONE, Called, Exchange, Journal
+from robustbench_tc.credentials import NONE
+from robustbench_tc.proxy.journal import MCP, Called, Exchange, Journal
 from robustbench_tc.proxy.scored import score as score_journal
 from robustbench_tc.proxy.summary import as_replies
 
@@ -195,7 +196,7 @@ def test_many_doors_share_a_large_journal(tmp_path: Path) -> None:
         file.write(b'{"v":2,"session":"cut')  # a door that was killed
     writes = (
         "import sys; from pathlib import Path; from robustbench_tc.proxy.journal import *\n"
-        "from robustbench_tc.proxy.journal import NONE\n"
+        "from robustbench_tc.credentials import NONE\n"
         f"kept = Journal(Path({str(path)!r}))\n"
         "for n in range(30): kept.write(Exchange(session=sys.argv[1], repeat=0, number=n), NONE)"
     )

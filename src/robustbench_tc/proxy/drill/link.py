@@ -160,7 +160,8 @@ async def connected(
         cause: BaseException = error
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
-        said = " ".join(str(cause).split())[:300] or f"the server did not start within {server.timeout_s:g} s"
+        said = server.secrets.blanked(" ".join(str(cause).split()))[:300]
+        said = said or f"the server did not start within {server.timeout_s:g} s"
         if pipe.problem or pipe.ended is not None:
             said = f"the server {pipe.problem or f'ended with status {pipe.ended}'}"
         said += f"; on standard error it said: {pipe.last_words}" if pipe.last_words else ""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from robustbench_tc.compute import loop
+from robustbench_tc.credentials import KEY_LIKE, of_process
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import templates
 from robustbench_tc.option import Tell
@@ -18,7 +19,6 @@ from robustbench_tc.own.mcp_tools import Listed, Server
 from robustbench_tc.own.tools import entries
 from robustbench_tc.shown import Part, Table
 
-from ..journal import KEY_LIKE, of_process
 from .inputs import Inputs, NoAnswer, read_inputs
 from .trials import Drill
 from .verdicts import Judged, judge
@@ -49,15 +49,9 @@ def risk(server: Server) -> str | None:
         parts = urlsplit(address)
         if "@" in parts.netloc or not _THIS_MACHINE.fullmatch(parts.hostname or "localhost"):
             return f"it is given the address of another machine, or credentials in it ({parts.hostname})"
-    if of_process(server.command or ("",), given).keys:
+    if of_process(server.command, given).keys:
         return f"it is given credentials ({', '.join(filter(KEY_LIKE.search, given)) or 'in its command'})"
     return None
-
-
-def title(server: Server) -> str:
-    """How messages and files name a server: without the keys in its command."""
-    blanked = of_process(server.command or ("",), {}).blanked
-    return msgspec.structs.replace(server, command=tuple(map(blanked, server.command))).title
 
 
 class Drilled(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,11 +149,11 @@ def drilled(server: Server, listed: Listed, file: Path | None, progress: Tell) -
     try:
         writes = loop.run(_judged(drill))
     except (NoAnswer, RecursionError) as error:  # a result may be nested without end
-        raise UserError(f"{title(server)}: {error}") from None
+        raise UserError(f"{server.title}: {error}") from None
     fresh = "a process of its own" if server.command else "no reset, so that they may touch"
     scripts = [word for word in server.command if Path(word).is_file() and not Path(word).is_absolute()]
     return Drilled(
-        server=title(server),
+        server=server.title,
         source=scripts[0] if scripts else "mcp-server",
         fresh="the reset command before it" if inputs.reset else fresh,
         is_touched=drill.is_touched,

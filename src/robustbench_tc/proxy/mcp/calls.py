@@ -13,12 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from robustbench_tc.credentials import NONE, Secrets
 from robustbench_tc.result_faults import EFFECTS, Fault
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.schema.running import RESULT_FAULTS
 from robustbench_tc.worlds.fit import error
 
-from ..journal import MCP, NONE, Called, Exchange, Replaced, Secrets
+from ..journal import MCP, Called, Exchange, Replaced
 from ..plan import Plan, Session
 from ..scenes import Scenes, clean_ids, inside
 from ..sessions import Latest, Sessions

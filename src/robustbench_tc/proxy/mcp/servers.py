@@ -16,12 +16,12 @@ from urllib.parse import quote
 import msgspec
 from aiohttp import web
 
+from robustbench_tc.credentials import Secrets
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.own.files import read_bytes
 from robustbench_tc.schema import Json
 
-from ..journal import Secrets
 from ..plan import Refused
 from ..relay import TOKEN, Endpoint, session_of
 from . import pipe

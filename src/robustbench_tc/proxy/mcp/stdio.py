@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
+from robustbench_tc.credentials import NONE, Secrets, of_process
 from robustbench_tc.errors import UserError
 
-from ..journal import NONE, Secrets, of_process
 from ..plan import Session
 from ..sse import MOST, Parts
 from . import wire

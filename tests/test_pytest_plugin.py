@@ -113,6 +113,18 @@ def test_the_plugin_is_registered() -> None:
     assert '[project.entry-points.pytest11]\nrbtc = "robustbench_tc.pytest_plugin"\n' in text
 
 
+@pytest.mark.parametrize(
+    ("package", "installed"), [("", "/clone of/it"), ("robustbench-tc==2", "robustbench-tc==2")]
+)
+def test_the_action_installs_its_own_clone_or_the_named_package(package: str, installed: str) -> None:
+    install, *_ = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    around = {"PYTHON": "echo", "PACKAGE": package, "GITHUB_ACTION_PATH": "/clone of/it"}
+    said = subprocess.run(
+        ["bash", "-c", install["run"]], env=os.environ | around, capture_output=True, text=True
+    )
+    assert said.stdout == f"-m pip install --quiet {installed}\n"
+
+
 def test_the_action_uses_every_input_and_commands_that_there_are() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     steps = action["runs"]["steps"]

@@ -102,13 +102,18 @@ _WORD = re.compile(r"[A-Z]+s?(?![a-z0-9])|[A-Z]?[^\W_A-Z]+")
 """Parts of a camelCase name are words, as capitals are (`HTTP` of `HTTPLog`); other scripts have no parts."""
 
 
+_SERVER = re.compile(r"^server\d+__")
+"""What `namespace` puts before a name, where it stands in front of `shield`."""
+
+
 def forbids(way: str, call: Call, messages: Sequence[Message]) -> bool:
     """Whether a call is forbidden: by the rules, or by a sentence of the system message that says "never" and
     has every word of the tool's name."""
+    plain = msgspec.structs.replace(call, name=_SERVER.sub("", call.name))
     if way != SYSTEM:
-        return any(rule.fits(call) for rule in rules(way))
+        return any(rule.fits(call) or rule.fits(plain) for rule in rules(way))
     said = (found for one in messages if one.role == "system" for found in _NEVER.findall(one.content))
-    name = _words(call.name)
+    name = _words(plain.name)
     return bool(name) and any(name <= _words(clause) for clause in said)
 
 

@@ -310,6 +310,16 @@ def test_a_shield_asks_once_and_leaves_out_what_is_forbidden() -> None:
     assert calls(plain, played(plain, ["shield"], [said(None, bad)])[0]) == [bad]
 
 
+@pytest.mark.parametrize("shield", ["shield", 'shield:[{"tool":"summit.*"}]'])
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_shield_knows_a_tool_that_namespace_renames(shield: str, behind: bool) -> None:
+    row = rows.with_rule(ROWS["bfcl_v3__made_1::clean"], "Never ask for the heights of a summit.")
+    words = ["namespace:prefix", shield] if behind else [shield, "namespace:prefix"]
+    bad = said(None, ("server1__summit.height", {"mountain": "x"}))
+    done, requests = played(row, words, [bad, bad])
+    assert calls(row, done) == [] and len(requests) == 2
+
+
 @pytest.mark.parametrize(
     ("tool", "said_by_system", "forbidden"),
     [

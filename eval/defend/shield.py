@@ -50,9 +50,17 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     def fits(self, call: Call) -> bool:
         """Whether a call is among them."""
         return fnmatchcase(call.name, self.tool) and all(
-            name in call.parameters and fnmatchcase(_text(call.parameters[name]), _text(wanted))
+            name in call.parameters and _meets(call.parameters[name], wanted)
             for name, wanted in self.arguments.items()
         )
+
+
+def _meets(value: Json, wanted: str | int | float | bool) -> bool:
+    """Whether a value fits a pattern, or equals a number or boolean however it is written: 950.0 is 950."""
+    if isinstance(wanted, str):
+        return fnmatchcase(_text(value), wanted)
+    equal = value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
+    return equal or _text(value) == _text(wanted)
 
 
 def _text(value: Json) -> str:
@@ -86,17 +94,26 @@ def rules(way: str, where: str = "--defend shield") -> tuple[Rule, ...]:
     return found
 
 
-_NEVER = re.compile(r"(?i)\b(?:never|do not|don't|must not)\b([^.!?;\n]*)")
-_WORD = re.compile("[A-Z]?[a-z0-9]+|[A-Z]+")
+_NEVER = re.compile(
+    r"\b(?i:never|do\s+not|don['’]t|must\s+not)\b((?:[^.!?;\n]|[.!?;](?=\w)|\n(?=[ \t]*[a-z]))*)"
+)
+"""And what follows in the sentence: it goes on after a dot within a word, and in a line that begins small."""
+_WORD = re.compile(r"[A-Z]+s?(?![a-z0-9])|[A-Z]?[^\W_A-Z]+")
+"""Parts of a camelCase name are words, as capitals are (`HTTP` of `HTTPLog`); other scripts have no parts."""
+
+
+_SERVER = re.compile(r"^server\d+__")
+"""What `namespace` puts before a name, where it stands in front of `shield`."""
 
 
 def forbids(way: str, call: Call, messages: Sequence[Message]) -> bool:
     """Whether a call is forbidden: by the rules, or by a sentence of the system message that says "never" and
     has every word of the tool's name."""
+    plain = msgspec.structs.replace(call, name=_SERVER.sub("", call.name))
     if way != SYSTEM:
-        return any(rule.fits(call) for rule in rules(way))
+        return any(rule.fits(call) or rule.fits(plain) for rule in rules(way))
     said = (found for one in messages if one.role == "system" for found in _NEVER.findall(one.content))
-    name = _words(call.name)
+    name = _words(plain.name)
     return bool(name) and any(name <= _words(clause) for clause in said)
 
 

@@ -163,8 +163,8 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def domain_tables(self) -> tuple[Table, ...]:
         """The drop by domain, and train × test; none unless they were asked for."""
-        asked = [(one.label, one.held_out, one.domains) for one in self.models if one.domains]
-        return tuple(domains.tables(asked)) if asked else ()
+        asked = [(one.label, one.held_out, one.domains) for one in self.models]
+        return tuple(domains.tables(asked)) if any(found for *_, found in asked) else ()
 
     @property
     def live(self) -> bool:

@@ -298,6 +298,12 @@ def _judge(
     heads = (*[taxonomy.CLEAN] * len(against), *new.heads[2:])
     sides = {name: one for name in heads if (one := held(*codes_of(name))) is not None}
     if not sides:
+        others = _not_gated(new)
+        if others and {*new.types} <= {taxonomy.CLEAN, *others}:
+            raise UserError(
+                f"{run.path} has nothing to gate: {', '.join(others)} are beyond the core types; rbtc "
+                "compare tests them against another run"
+            )
         raise UserError(
             f"{run.path} has no pair of rows to compare: it needs clean rows beside perturbed ones. Build "
             "types that fit the cases (the build says which made rows), or name an earlier run with --against"
@@ -375,7 +381,12 @@ def _notes(pairs: list[tuple[Run, Outcomes]]) -> tuple[str, ...]:
     ]
     run, outcomes = pairs[-1]
     notes += caveats(run, outcomes)[1]
-    core = {code for head in outcomes.heads for code in codes_of(head)}
-    if others := [code for code in outcomes.types if code not in core]:
+    if others := _not_gated(outcomes):
         notes.append(f"not gated, beyond the core types: {', '.join(others)}")
     return tuple(notes)
+
+
+def _not_gated(outcomes: Outcomes) -> list[str]:
+    """The types beyond the core."""
+    core = {code for head in outcomes.heads for code in codes_of(head)}
+    return [code for code in outcomes.types if code not in core]

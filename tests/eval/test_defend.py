@@ -20,7 +20,7 @@ from robustbench_tc.eval import defend, inputs, predictions, record, scripted, w
 from robustbench_tc.eval.defend import again, rows
 from robustbench_tc.eval.defend.chain import Defence, Request, Said, budget, finished, shown
 from robustbench_tc.eval.defend.shield import POLICY_REFUSAL, forbids, with_rules
-from robustbench_tc.schema import Call, Message, Sample, Tool
+from robustbench_tc.schema import Call, Json, Message, Sample, Tool
 
 from ..conftest import ROOT, Rbtc
 from ..known import INJECTED_ERRORS
@@ -310,6 +310,16 @@ def test_a_shield_asks_once_and_leaves_out_what_is_forbidden() -> None:
     assert calls(plain, played(plain, ["shield"], [said(None, bad)])[0]) == [bad]
 
 
+@pytest.mark.parametrize("shield", ["shield", 'shield:[{"tool":"summit.*"}]'])
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_shield_knows_a_tool_that_namespace_renames(shield: str, behind: bool) -> None:
+    row = rows.with_rule(ROWS["bfcl_v3__made_1::clean"], "Never ask for the heights of a summit.")
+    words = ["namespace:prefix", shield] if behind else [shield, "namespace:prefix"]
+    bad = said(None, ("server1__summit.height", {"mountain": "x"}))
+    done, requests = played(row, words, [bad, bad])
+    assert calls(row, done) == [] and len(requests) == 2
+
+
 @pytest.mark.parametrize(
     ("tool", "said_by_system", "forbidden"),
     [
@@ -319,6 +329,16 @@ def test_a_shield_asks_once_and_leaves_out_what_is_forbidden() -> None:
         ("cancel_all_orders", "Never cancel an order.", False),
         ("cancel_order", "Do not ask back; cancel the order.", False),
         ("_", "Never do anything.", False),
+        ("cancel_order", "Don’t cancel an order.", True),
+        ("cancel_order", "Do\nnot cancel an\n  order", True),
+        ("cancel_order", "- Never refund\n- Cancel an order if asked", False),
+        ("cancel_order", "Never hurry.\ncancel an order if asked", False),
+        ("orders.cancel", "Never use v1.2 of orders.cancel.", True),
+        ("deleteHTTPLogs", "Never delete an HTTP log.", True),
+        ("get_url", "Never get URLs.", True),
+        ("取消订单", "Never call 取消订单.", True),
+        ("删除_file", "Never open a file.", False),
+        ("lösche_konto", "Never lösche a konto.", True),
     ],
 )
 def test_what_a_system_message_forbids(tool: str, said_by_system: str, forbidden: bool) -> None:
@@ -346,6 +366,25 @@ def test_rules_forbid_what_they_say_and_nothing_else(name: str, values: dict[str
         fewer = {key: value for key, value in values.items() if key != left_out}
         assert not forbids(one.way, Call(name, fewer), [])
         assert not forbids(one.way, Call(name, {**fewer, left_out: f"{plain[left_out]}+"}), [])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "fits"),
+    [
+        (950, 950.0, True),
+        (950.0, 950, True),
+        (1e16, 10**16, True),
+        (950, 951.0, False),
+        (1, True, False),
+        (True, 1, False),
+        (False, "false", True),
+        ("9??", 950, True),
+        ("*evil*", {"to": ["evil"]}, True),
+    ],
+)
+def test_a_number_of_a_policy_is_met_however_it_is_written(wanted: Json, value: Json, fits: bool) -> None:
+    policy = json.dumps([{"tool": "charge", "arguments": {"amount": wanted}}])
+    assert forbids(policy, Call("charge", {"amount": value}), []) is fits
 
 
 @pytest.mark.parametrize(

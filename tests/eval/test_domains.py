@@ -91,8 +91,10 @@ def test_missing_rows_let_no_domain_hold_and_a_domain_without_a_pair_is_left_out
     found = domains.by_domain(run, counted(run))
     assert [*found] == ["apibank", "bfcl_v3", "toolalpaca", "tooleyes"]
     assert (found["apibank"].word, found["tooleyes"].word) == ("cannot tell", "holds")
-    bare = write_run(tmp_path / "bare", right, [(one, "clean") for one in clean_ids()])
+    bare = write_run(tmp_path / "bare", right, [(one, "clean") for one in clean_ids()], model="bare")
     assert content.build([runs.read_run(bare)], by="domain").domain_tables == ()
+    *_, matrix = content.build([run, runs.read_run(bare)], by="domain", allow_missing=True).domain_tables
+    assert {line[0]: line[2:] for line in matrix.rows}["bare"] == (None,) * len(found)  # and is not left out
 
 
 def test_the_tables_are_on_the_page_where_they_are_asked_for_and_words_are_held_to_the_runs(

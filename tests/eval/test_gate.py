@@ -201,6 +201,12 @@ def test_what_cannot_be_asked_is_refused(runs: Path, options: dict[str, Any], li
     refuses(line, api.gate, runs / "oracle", **options)
 
 
+def test_a_run_beyond_the_core_alone_is_told_so(tmp_path: Path) -> None:
+    rows = [(f"apibank__{n}", code) for n in range(12) for code in ("clean", "flood_10")]
+    extended = write_run(tmp_path / "run", lambda clean_id, code: True, rows)
+    refuses("nothing to gate: flood_10 are beyond the core types", api.gate, extended)
+
+
 def test_the_command_has_three_states_and_writes_what_is_asked_for(
     runs: Path, tmp_path: Path, rbtc: Callable[..., Any]
 ) -> None:

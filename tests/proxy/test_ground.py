@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.own.logs.log_files import read_log
@@ -56,6 +56,20 @@ def test_kinds(subtests: pytest.Subtests) -> None:
         ('{"error": "order 7 not found"}', "not found"),
         ('{"error": "missing parameter: day"}', "arguments refused"),
         ('{"success": false}', "other error"),
+        ('{"status": "500"}', "server error"),
+        ('{"statusCode": "429", "detail": "slow down"}', "rate limit"),
+        ('{"status": "200"}', None),
+        ('{"code": 40030}', None),
+        ("HTTP/1.1 200 OK", None),
+        ("HTTP 204", None),
+        ("450", None),
+        ("500.25", None),
+        ("404, 405", None),
+        ("429: slow down", "rate limit"),
+        ("404 page not found", "not found"),
+        ("500 - Internal Server Error", "server error"),
+        ("422 Unprocessable Entity", "arguments refused"),
+        ("HTTP/1.1 503 Service Unavailable", "server error"),
         ("Traceback (most recent call last):\n  KeyError: 'x'", "other error"),
         ("", None),
         ("42", None),
@@ -66,6 +80,8 @@ def test_kinds(subtests: pytest.Subtests) -> None:
         ('{"error": null, "result": 3}', None),
         ('{"errors": [], "data": {}}', None),
         ("[" * 50_000, None),
+        (" " * 3_990 + "x", None),  # no time for each way to share the blanks out
+        ("\n - Error: 429", "rate limit"),
         (json.dumps({"errors": [], "data": ["long"] * 1_000}), None),
         ('[{"error": null}, {"error": null}]', None),
         (json.dumps({"error": "quota exceeded", "trace": ["long"] * 1_000}), "rate limit"),
@@ -126,6 +142,32 @@ def test_what_always_comes_at_one_call_is_a_position(tmp_path: Path) -> None:
     assert fault.at == (2,) and fault.not_told_apart == ("timeout_after_effect",)
     (fault,) = api.ground([written(tmp_path / "l.jsonl", *lines, conversation(9, "ok", "ok"))]).faults
     assert fault.at == ()
+
+
+@pytest.mark.parametrize("always", [1, 2])
+def test_a_position_is_drawn_over_by_no_rate(tmp_path: Path, always: int) -> None:
+    """What always meets a call stands first, and a rate is of the calls that it leaves."""
+    first, second = "Error: 429 Too Many Requests", "Error: 503 Service Unavailable"
+    steady, now_and_then = (first, second) if always == 1 else (second, first)
+    lines = [conversation(n, steady, now_and_then if n % 4 == 0 else "ok", "ok") for n in range(40)]
+    plan = parse_plan(api.ground([written(tmp_path / "l.jsonl", *lines)]).plan().encode(), "p")
+    assert [(one.at, one.rate) for one in plan.faults] == [((1,), None), ((), pytest.approx(10 / 80))]
+
+
+def test_the_number_of_an_empty_answer_is_that_of_its_call(tmp_path: Path) -> None:
+    """Calls that nothing can be compared with are counted too."""
+    lines = [conversation(n, "ok", "[]", '{"items": 1}', orders=(n, 99, 99)) for n in range(5)]
+    (fault,) = api.ground([written(tmp_path / "l.jsonl", *lines)]).faults
+    assert (fault.kind, fault.at, fault.met, fault.calls) == ("empty", (2,), 5, 10)
+
+
+@given(st.text(max_size=40))
+@example("\x7f\x9b31m\x85\u2028\ufeff\ufffe\N{GRINNING FACE}")
+def test_a_plan_reads_back_every_text(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    log = written(tmp_path_factory.mktemp("log") / "l.jsonl", conversation(1, f"Error: 429 {text}!", "ok"))
+    found = api.ground([log])
+    (fault,) = parse_plan(found.plan().encode(), "p").faults
+    assert fault.text == found.faults[0].texts[0]
 
 
 @pytest.mark.parametrize("share", [0.004, 0.3, 1.0])

@@ -89,7 +89,8 @@ PERHAPS_EMPTY = Kind("empty, with nothing to compare", None, "")
 """No other conversation made the same call and was answered something."""
 
 _STARTS = re.compile(
-    r"\s*(?:\W{0,3}\s*)(?:tool |an? |the )?(?:error|exception|traceback|fail(?:ed|ure)|http[ /]|[45]\d\d\b"
+    r"\W{0,3}\s*(?:tool |an? |the )?(?:error|exception|traceback|fail(?:ed|ure)"
+    r"|http[ /](?!(?:[\d.]+ )?[123]\d\d\b)|[45]\d\d\b(?![\d\W]*$)"  # 450 alone is a value
     r"|tool execution|malformed|schema validation|time[ds]?[ -]?out|request (?:failed|timed)|connection "
     r"|rate.?limit|too many|unauthori|forbidden|access denied|permission denied|internal (?:server )?error"
     r"|service unavailable|bad gateway|gateway time|(?:openai|httpx|requests|urllib|aiohttp|asyncio|json)\."
@@ -97,6 +98,7 @@ _STARTS = re.compile(
     re.IGNORECASE,
 )
 _NAMES = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
+_FAILED = re.compile(r"(?i)[45]\d\d|error|failed|failure")
 _CODES = ("status", "status_code", "statusCode", "code", "http_status")
 
 
@@ -118,7 +120,7 @@ def error_of(text: str) -> str | None:
         if isinstance(found, dict | list):
             failed = isinstance(found, dict) and _failed(found)
             return json.dumps(found, ensure_ascii=False)[:LONGEST] if failed else None
-    return short if _STARTS.match(short) else None
+    return short if _STARTS.match(short.lstrip()) else None
 
 
 def is_empty(text: str) -> bool:
@@ -145,8 +147,7 @@ def _failed(found: dict[str, Json]) -> bool:
         or found.get("is_error") is True
         or found.get("success") is False
         or found.get("ok") is False
-        or any(isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 for code in codes)
-        or any(isinstance(code, str) and code.lower() in ("error", "failed", "failure") for code in codes)
+        or any(_FAILED.fullmatch(str(code)) for code in codes)
     )
 
 

@@ -16,7 +16,7 @@ from robustbench_tc.io.numbers import counted, counts
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.own.logs.chat import Conversation, LoggedCall, TimedRun
 from robustbench_tc.own.logs.log_files import read_log
-from robustbench_tc.own.logs.proposals import take
+from robustbench_tc.own.logs.proposals import as_json, take
 from robustbench_tc.own.logs.redact import Redactor
 from robustbench_tc.result_faults import MOST_SECONDS, MOST_TEXT
 from robustbench_tc.safe_text import safe
@@ -122,14 +122,15 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             "version: 1",
         ]
         left = 1.0
-        for one in (one for one in self.faults if one.plan is not None):
+        # The first of a plan that a call meets counts, and no draw may come before what is always there.
+        for one in sorted((one for one in self.faults if one.plan is not None), key=lambda one: not one.at):
             lines += ["faults:"] * ("faults:" not in lines)
             lines.append(f"# {one.kind}: {one.met} of {one.calls}, {one.low:.4f} to {one.high:.4f}")
             when = f"at: {list(one.at)}"
             if not one.at:  # a call that met an earlier fault of the plan cannot meet this one
                 when = f"rate: {min(1.0, max(one.rate / max(left, one.rate), 1e-6)):.9g}"
-                left -= one.rate
-            what = f"text: {msgspec.json.encode(one.texts[0][:MOST_TEXT]).decode()}"
+            left -= one.rate
+            what = f"text: {as_json(one.texts[0][:MOST_TEXT])}"
             if one.seconds is not None:
                 what = f"seconds: {list(one.seconds)}"
             entry = [f"kind: {one.plan}", when, what]
@@ -155,7 +156,11 @@ def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
     slow, seconds = _slow(timed)
     met, calls = _kinds(answered), sum(map(len, answered))
     empty = [
-        [(EMPTY if is_empty(one.text) else None, one.tool) for one in several if one.elsewhere]
+        [
+            (place, EMPTY if is_empty(one.text) else None, one.tool)
+            for place, one in enumerate(several, 1)
+            if one.elsewhere
+        ]
         for several in answered
     ]
     tables = [(kind, met) for kind in (*KINDS, TRUNCATED, CUT_BY_THE_LOG, PERHAPS_EMPTY)]
@@ -169,21 +174,21 @@ def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
         faults=tuple(
             _fault(kind, table, hide, seconds if kind is SLOW else None)
             for kind, table in tables
-            if any(here is kind for several in table for here, _ in several)
+            if any(here is kind for several in table for _, here, _ in several)
         ),
     )
 
 
-Met = Sequence[Sequence[tuple[Kind | None, str]]]
-"""By conversation the kinds and words that its calls met, in order."""
+Met = Sequence[Sequence[tuple[int, Kind | None, str]]]
+"""By conversation, of the calls that count for a kind: their numbers, the kinds that they met, the words."""
 
 
 def _fault(kind: Kind, met: Met, hide: Redactor, seconds: tuple[float, float] | None) -> Fault:
     """A kind over conversations that meet it somewhere."""
-    at = Counter(place for one in met for place, (here, _) in enumerate(one, 1) if here is kind)
-    words = Counter(text for one in met for here, text in one if here is kind)
-    number = np.array([sum(here is kind for here, _ in one) for one in met])
-    long = Counter(place for one in met for place in range(1, len(one) + 1))
+    at = Counter(place for one in met for place, here, _ in one if here is kind)
+    words = Counter(text for one in met for _, here, text in one if here is kind)
+    number = np.array([sum(here is kind for _, here, _ in one) for one in met])
+    long = Counter(place for one in met for place, _, _ in one)
     always = all(count == long[place] and count >= AT_LEAST for place, count in at.items())
     share = shares(number, np.array([len(one) for one in met]))
     return Fault(
@@ -249,7 +254,7 @@ def _kinds(answered: Sequence[Sequence[Answered]]) -> Met:
             return CUT_BY_THE_LOG if by_the_log else TRUNCATED, one.tool
         return PERHAPS_EMPTY if is_empty(one.text) and not one.elsewhere else None, one.tool
 
-    return [[met(one) for one in several] for several in answered]
+    return [[(place, *met(one)) for place, one in enumerate(several, 1)] for several in answered]
 
 
 def _slow(timed: Sequence[Sequence[TimedRun]]) -> tuple[Met, tuple[float, float]]:
@@ -265,7 +270,10 @@ def _slow(timed: Sequence[Sequence[TimedRun]]) -> tuple[Met, tuple[float, float]
         is_slow = error_of(run.text) is None and run.seconds > max(SLOWER * middle, middle + LATER)
         return run.seconds - middle if is_slow else 0.0
 
-    met = [[(SLOW if later(run) else None, run.tool) for run in several] for several in timed]
+    met = [
+        [(place, SLOW if later(run) else None, run.tool) for place, run in enumerate(several, 1)]
+        for several in timed
+    ]
     seconds = [late for run in itertools.chain(*timed) if (late := later(run))] or [0.0]
     low, high = np.quantile(seconds, (0.05, 0.95)).clip(max=MOST_SECONDS).round(3).tolist()
     return met, (low, high)

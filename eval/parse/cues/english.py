@@ -55,7 +55,7 @@ _THING = (
     r"(?:(?:(?:function|tool|api)[ -]?)?(?:calls?|use)|requests?|attempt|invocations?|execution|tools?|functions?|commands?"
     r"|quer(?:y|ies)|(?:re)?try|match|choice|actions?|answer|response|output|code|json|python|version|correction|(?:re)?submission|solution"
     r"|step|arguments|parameters|repeat|number|go|(?:re)?run|round|take|decision|fix|replacement|appel|aufruf|chamada|chiamata"
-    r"|llamadas?|solicitud|fun[ckz]\w+|herramienta|antwort|r[eé]pon\w+)"
+    r"|llamadas?(?: es)?|respuesta|mwito|solicitud|fun[ckz]\w+|herramienta|antwort|r[eé]pon\w+)"
 )
 """Nouns for what a reply makes."""
 _IDLE = (
@@ -81,7 +81,7 @@ _MORE = r"(?![^?]*\b(?:else|also|another|more|other|further)\b)"
 
 CUES = Cues(
     announced=(
-        r"\b(?:i|we)(?:['’]ll| will| shall)(?! not\b| never\b)\b|\blet(?: me|['’]s| us)\b(?! (?:not|know|explain|tell|quote|report|recall)\b)"
+        r"\b(?:i|we)(?:['’]ll| will| shall)(?! not\b| never\b)\b|\blet(?: me|['’]s| us)\b(?! (?:not|know|explain|tell you|quote|report|recall)\b)"
         r"|\b(?:i|we)(?:['’]m| am|['’]re| are) (?:(?:going|about) to\b|(?:now|also|simply)?\s?"
         r"(?!refus|declin|giv|report|escalat)\w+ing\b)"
         r"|\b(?:i|we)(?:['’]d| would)? (?:(?:need|want|have|decided?|like|love) to\b(?! not\b)"
@@ -145,7 +145,7 @@ CUES = Cues(
         r"|\bwhen(?:ever)? you (?:get|have|find|can)\b|\byou(?: would|['’]d) (?:\w+ly )?(?:write|call|run|use|send)\b"
     ),
     label=(
-        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait|offend)ing|future|un(?!chang)\w+|pending|recent|reference|(?:problem|fault)\w*|in(?:correct|valid)|wrong|mock|fictional|fake|dummy|initial|broken|stuck|dead|stale|open|original|last|latest"
+        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait|offend)ing|future|un(?!chang)\w+|pending|recent|reference|(?:problem|fault)\w*|(?:in(?:correct|valid)|wrong)(?!.*(?:corrected|fixed|replaced))|mock|fictional|fake|dummy|initial|broken|stuck|dead|stale|open|original|last|latest"
         rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT}|unchang)\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|actions?|steps?|lists?|items?|messages?|work|parameters|arguments)"
         rf"(?: \w+){{0,3}}$|{_NAMES}(?:\w+ )?(?:{_CALL}|actions?|steps?) (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
         rf"|^(?:still |not |yet )*(?:pending|on hold|in the queue|un\w+ful|stuck|left|earlier|previously|(?!{_FIT})\w+ed)(?: out)?"
@@ -195,7 +195,7 @@ CUES = Cues(
         r"|\bi (?:have access to|can use)\b(?!.{0,60}\b(?:so|now|i['’]ll)\b)"
         r"|\bhow (?:to (?:use|call)|the (?:function|tool|api|call) (?:is|works|can))\b|^(?:this|the|that) (?:\w+ )?means\b|\bin general$"
         r"|\b(?:your message|the (?:tool )?(?:result|output|response)|somebody|someone) (?:contains|says|asks|wants|tells|put)\b"
-        r"|\b(?:explain|let me (?:tell|quote|report|recall))\b"
+        r"|\b(?:explain|let me (?:tell you|quote|report|recall))\b"
         r"|^(?:\w+ )?(?:usage|signature|documentation|docs|docstring|definition|declaration|specification)"
         rf"(?: (?:of|for) (?:the|this|a) (?:[\w.]+ )?{_CALL})?$"
     ),
@@ -223,10 +223,10 @@ CUES = Cues(
         r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b"
         r"|\b(?:scratch that|never ?mind|(?:disregard|ignore) (?:it|this|that|the above)(?: (?:call|request))?(?=\W*$|[.,;]))"
         r"|\bno (?:(?:tool|function) )?(?:call|tool|function)s? (?:is|are|was) (?:needed|necessary|required|made)\b"
-        rf"|\bwait (?:until|for) the (?:{_SERVICE}|system|outage)\b|(?:\bno|\bnot have|n['’]t have|\black) access\b"
+        rf"|\bwait (?:until|for) the (?:{_SERVICE}|system|outage)\b|(?:\bno|\bnot have|n['’]t have|\black) access to (?:it|th(?:is|at|e) (?:{_SERVICE}|function))\b"
         rf"|\b(?:{_SERVICE}|function) is(?: not|n['’]t) available\b"
-        r"|\b(?:you (?:will|can|should|must|need|have)|someone|somebody|admin\w*|operator)\b[^.;?]{0,30}\b(?:run|execute|send|issue|retry) (?:it|this|that)\b"
-        rf"|^(?!.*\b(?:else|more|other)\b)\W*(?:[\w'’]+ ){{0,2}}[\w'’]+\?\W*$|\b(?:retried|repeated|run|sent) {_WHILE}"
+        r"|\b(?:you (?:(?:will|can|should|must|need|have|to) )+|(?:someone|somebody|admin\w*|operator)\b[^.;?]{0,30}\b)(?:run|execute|send|issue|retry) (?:it|this|that)\b"
+        rf"|^(?!.*(?:\b(?:any|else|more|other|another|más|otr[oa]|kingine|nyingine)\b|और|अन्य))\W*(?:[\w'’]+ ){{0,2}}[\w'’]+\?\W*$|\b(?:retried|repeated|run|sent) {_WHILE}"
         r"|\bescalat\w+|\bhand(?:ed|ing) (?:\w+ ){0,2}over\b|\btransferr\w+ (?:you|this|it|the)\b"
         r"|\bthis is where it\b|\bha(?:ve|s) to wait\b|\bcontact\b|\byourself\b"
         rf"|\b{_SERVICE} (?:(?:is|seems|appears)(?: to be)?(?: \w+ly)? (?:down|offline|unavailable|silent|unreachable|broken)"

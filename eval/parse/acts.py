@@ -19,8 +19,8 @@ _STATUS = (
     r"(?:(?:http|status|code|result|response|returned|got|gave|was|is|it|has|with|an?)\b[ :=]{0,2}|[:=|([{] ?"
     r"|-{1,2}(?!\w) ?|[—–] ?){0,5}(?:[45]\d\d\b|err(?:or|ored)?\b|time[ds]?[ -]?out|fail(?:ed|s|ure)|e(?:timedout|conn\w+)"
     r"|no (?:answer|response|reply|result|output|data)|un(?:available|answered|reachable)|denied|refused|rejected"
-    r"|blocked|dropped|hung|skipped|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline"
-    r"|[✗✘❌✓✔✅⏱⌛⚠])"
+    r"|blocked|dropped|hung|skipped|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline|queued|scheduled|postponed"
+    r"|[✗✘❌✓✔✅⏱⌛⏳⚠])"
 )
 _BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|➜|➔|⟶|{_STATUS})")
 """What came of a call, right behind it: whatever an arrow points at, or a status."""
@@ -34,9 +34,9 @@ _STATUS_ABOVE = re.compile(
     rf"(?:^|\n)\W*(?:\w{{1,12}} )?(?:status|state|outcome)\W{{1,4}}{_STATUS}\W*\n[^\n]*\Z"
 )
 _LOGGED = re.compile(
-    r"\s*(?:#(?!#)|//|<!--|/\*|~~|:\w{1,24}:)\s*\Z|[\s>*•\-\d.)]{0,12}\[[ xX✓✔✗✘]\]|[\s>*•\-\d.)]{0,12}\[?(?:[A-Z][a-z]{2} [ \d]?\d )?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]"
+    r"\s*(?:#(?!#)|//|<!--|/\*|~~|:\w{1,24}:)[\s\[]*\Z|\s*\[(?i:error|failed|timeout|skipped)\]|[\s>*•\-\d.)]{0,12}\[[ xX✓✔✗✘]\]|[\s>*•\-\d.)]{0,12}\[?(?:[A-Z][a-z]{2} [ \d]?\d )?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]"
     r"|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT|CANCELLED)\b|[45]\d\d\b"
-    r"|[✗✘❌✓✔✅⏱⌛⚠])"
+    r"|[✗✘❌✓✔✅⏱⌛⏳⚠])"
 )
 """The beginning of a line of a log: a time, a level, a status."""
 
@@ -47,7 +47,7 @@ _THOUGHT_LINE = re.compile(
     r"(?:\n|\A)(?P<line>[ \t*_]{0,4}(?i:thought)[ \t]?\d{0,3}[*_]{0,3}[:：][^\n]*)\n\s*\Z"
 )
 _FULL_STOP = re.compile(r"[ \t]*+[.。।!！؟…]+[\"'”’)*`]*+[ \t]*+")
-_GOES_ON = re.compile(r"[`\s]*\n[ \t]*[a-z]{2,16} ")
+_GOES_ON = re.compile(r"[`\]\s]*\n[ \t]*[a-z]{2,16} ")
 """A sentence that goes on below a call."""
 _QUESTIONS = ("?", "？", "؟")
 _SENTENCES = 3
@@ -187,7 +187,7 @@ def _governed(
         if any(one.search(lead.heading) for one in of_headings) or _is_label(lead.heading + ":", call, cues):
             return "heading"
     if not lead.clause:
-        return None
+        return "asked" if question else None
     so, turn = _last(cues.so, lead.clause), _last(cues.turn, lead.clause)
     clause = lead.clause[max(so, turn, 0) :].strip()
     announced = _last(cues.announced, clause)

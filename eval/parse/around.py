@@ -35,7 +35,9 @@ _ITEMS = re.compile(r"(?:\n[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t][^\n]*)+(?=\n[^\n]*
 """The items of a list above the item that ends a text."""
 _TAG_BEFORE = re.compile(r"(?:<[^<>\n]{1,64}>|\[[A-Za-z_]{3,24}\])\s*\Z")
 _WORD_BETWEEN_TOKENS = re.compile(r"(?<=>)\s?(?:function|tools)\s?\Z")
-_TAGS_BEHIND = re.compile(r"(?:\s*<[^<>\n]{1,64}>|\s*\[/?[A-Za-z_]{3,24}\])*+")
+_TAGS_BEHIND = re.compile(
+    r"(?:\s*<[^<>\n]{1,64}>|\s*\[/?(?!(?i:fail|err|time|skip|abort|cancel|reject))[A-Za-z_]{3,24}\])*+"
+)
 _TAGS_IN_FRONT = re.compile(r"\A(?:<[^<>\n]{1,64}>)+")
 _CLOSING = re.compile(rf"[{re.escape(_CLOSING_SIGNS)}]*+(?:```[ \t]*)?")
 _GLUE = re.compile(

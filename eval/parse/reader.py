@@ -17,7 +17,7 @@ from .segments import Segment, split, without_thought_tags
 from .short import short_form
 from .stored import clean, clean_text
 
-READER_VERSION = "5"
+READER_VERSION = "6"
 """Raised with every change that may read a reply otherwise: verdicts say which reader made them."""
 
 _EDGES = " \t\r\n\f\v\u00a0\u200b\u200e\u200f\u2028\u2029\u2060\ufeff"

@@ -13,6 +13,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval.parse import Parsed
 from robustbench_tc.eval.parse.cues import cues_for
 from robustbench_tc.eval.parse.names import is_no_name
+from robustbench_tc.eval.parse.turns import without_end_markers
 from robustbench_tc.schema import CONTROL_TOOLS, Prediction, Sample, loads
 
 from .ghosts import names_a_ghost
@@ -36,13 +37,24 @@ _TAIL = " \t\r\n\"'”’»)]}*_`~"
 _QUESTION = ("?", "？", "؟")
 
 _OPENED = re.compile(
-    r"<(?:\|?tool[_▁]?calls?|function[=>_ ]|invoke\b|｜tool|tools?>)|\[TOOL_CALLS\]|<\|python_tag\|>"
-    r"|to=functions\.",
+    r"<[|｜]?(?:\w{1,12}[:_])?(?:tool[_▁]?calls?|function[=>_ ]|invoke\b|action_start|start_action"
+    r"|tools_prefix|python_(?:tag|start))|<｜tool|<tools?>|\[TOOL_CALLS\]|to=functions\.",
     re.IGNORECASE,
 )
+_NO_CALLS = re.compile(
+    r"(?:<[|｜]?(?:\w{1,12}[:_])?tool_?calls?[|｜]?>|\[TOOL_CALLS\]|\A```\w*\n)\s*(?:\[\s*\]|none|null)\s*"
+    r"(?:<[/|｜]\S{1,40}>|```|\Z)",
+    re.IGNORECASE,
+)
+"""The marks of a format around nothing: an empty list of calls."""
 _NAMED = re.compile(r"\"(?:name|function|tool)\"\s*:\s*(?:\"([^\"\n]{0,80})\"|(null))")
 _ACTION = re.compile(r"^[ \t*_`#>-]*action[ \t*_`]*:[ \t*_`\"']*([^\n]*)", re.IGNORECASE | re.MULTILINE)
-_CALL_BEGUN = re.compile(r"\[?\s*([\w.\-]{1,80})\(")
+_ARGUMENTS = re.compile(
+    r"[\"'`*]{0,3}(?:\(|[\s:,]{0,4}(?:[\"'*]{0,2}(?:argument|parameter|param|arg|kwarg"
+    r"|(?:action |tool_)?input)s?[\"'*]{0,2}\s{0,4}[:=]\s{0,4})?(?:```\w*\s*)?\{)",
+    re.IGNORECASE,
+)
+"""What begins a call's arguments, right behind its name."""
 _FENCE = re.compile(r"\A```\w*\s*\n?")
 
 _REFUSES = re.compile(
@@ -76,7 +88,7 @@ def decision(prediction: Prediction, parsed: Parsed | None, row: Sample) -> Deci
     if parsed.calls:
         words = (value for call in parsed.calls for value in call.parameters.values())
         return _of_words(" ".join(value for value in words if isinstance(value, str)))
-    said = _final(prediction.raw_output or "", parsed)
+    said = _NO_CALLS.sub("[]", _final(prediction.raw_output or "", parsed))
     if prediction.finish_reason in _CUT or _is_broken(said, {tool.name for tool in row.tools}):
         return "unparsable"
     if said == "[]" or (prediction.tool_calls and not said):
@@ -87,19 +99,19 @@ def decision(prediction: Prediction, parsed: Parsed | None, row: Sample) -> Deci
 def _final(text: str, parsed: Parsed) -> str:
     """What the reply says at last: without its thought and invented turns."""
     pieces = [text[one.start : one.end] for one in parsed.segments if one.kind == "final"]
-    return ("\n".join(pieces) if parsed.segments else text).strip()
+    return without_end_markers("\n".join(pieces) if parsed.segments else text).strip()
 
 
 def _is_broken(said: str, names: Collection[str]) -> bool:
     """Whether a text without a call is none because a call was begun, or because it has not a word."""
-    if not any(sign.isalnum() for sign in said):
+    bare = _FENCE.sub("", said).rstrip("`\n ")
+    if not any(sign.isalnum() for sign in bare):
         return said != "[]"
     named = [one[1] or "none" for one in _NAMED.finditer(said)]
     if _OPENED.search(said) and not (named and all(map(is_no_name, named))):
         return True
     if any(not action.strip() or _is_begun(action.strip(), names) for action in _ACTION.findall(said)):
         return True
-    bare = _FENCE.sub("", said).rstrip("`\n ")
     if bare.startswith(("{", "[{")):
         try:
             loads(bare)
@@ -107,8 +119,21 @@ def _is_broken(said: str, names: Collection[str]) -> bool:
             return True
         if any(f'"{name}"' in bare for name in names):  # a call in a form that nobody reads
             return True
-    call = _CALL_BEGUN.match(bare)
-    return call is not None and call[1] in names and bare.count("(") > bare.count(")")
+    return any(_is_cut(said, name) for name in names)
+
+
+def _is_cut(said: str, name: str) -> bool:
+    """Whether the arguments behind the last mention of a tool are never closed."""
+    at = said.rfind(name)
+    begun = _ARGUMENTS.match(said, at + len(name)) if at >= 0 else None
+    if begun is None:
+        return False
+    depth = 0
+    for sign in said[begun.end() - 1 :]:
+        depth += (sign in "({") - (sign in ")}")
+        if depth == 0:
+            return False
+    return True
 
 
 def _is_begun(action: str, names: Collection[str]) -> bool:

@@ -24,7 +24,7 @@ CUES = Cues(
     announced=(
         r"(?<!no )(?<!no lo )(?<!no la )\b\w{2,}(?:aré|eré|iré)\b|(?<!no )\bharé\b"
         r"|\b(?:de nuevo|otra vez|nuevamente|una vez más|reintent\w+|vuelvo a|vamos a|(?<!no )voy a"
-        r"|(?<!no )procedo a)\b|(?<!no )\b(?:intento|hago|llamo|uso|utilizo|ejecuto|realizo|invoco|repito|pruebo|consulto"
+        r"|(?<!no )procedo a)\b|(?<!no )\b(?:intento|hago|llamo|uso|utilizo|ejecuto|realizo|invoco|repito|pruebo|consulto|busco"
         r"|necesito|debo)\b|(?:^|[,.;:!] ?|\b(?:estoy|sigo|ahora) )\w+(?:ando|iendo)\b|\b(?:d[eé]j[ae]|perm[ií]ta)me\b"
         r"|\b(?:nuevo|otro|segundo) intento\b"
     ),
@@ -55,7 +55,7 @@ CUES = Cues(
     example=(r"\b(?:p\. ?ej|ejemplos?|algo (?:así|como)|plantilla|sintaxis)\b"),
     asked=(
         r"¿[^?]*(?:debo|quiere|desea|proced|puedo|hago|ejecut|llamo|contin|confirm|está bien|parece|de acuerdo|correct|sigo"
-        r"|adelante|autori|permit|intento)[^?]*\?|\bconf[ií]rm[ae]\w*|\bsi (?:usted )?(?:lo )?(?:desea|quiere|está de acuerdo"
+        r"|adelante|autori|aprueb|permit|intento)[^?]*\?|\bconf[ií]rm[ae]\w*|\bsi (?:usted )?(?:lo )?(?:desea|quiere|está de acuerdo"
         r"|confirma|autoriza)s?\b|\b(?:su|tu) (?:confirmación|aprobación|permiso)\b"
     ),
     described=(
@@ -66,12 +66,12 @@ CUES = Cues(
     does=rf",? (?:{_DOES}|es una)\b",
     outcome=(
         rf"(?:\b(?:pero|y|sin embargo|{_CALL}|est[aeo]|eso|servidor"
-        rf"|servicio|que|aunque)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}|\bhubo un error\b"
+        rf"|servicio|que|aunque)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}|\bhubo un error\b|\bno hubo respuesta\b"
         rf"|\b(?:recibí|obtuve) (?:un |como )?(?:error|tiempo|respuesta)"
     ),
     gives_up=(
         r"\bmás tarde\b|\ben unos (?:minutos|momentos)\b|\b(?:vuelv[ae] a intentar|intént[ae])lo\b|\bme rindo\b"
-        r"|\b(?:servicio|servidor) (?:no|está)\b|\bnada más\b"
+        r"|\b(?:servicio|servidor) (?:no|está)\b|\bnada más\b|\b(?:tú|usted) mism[oa]\b"
     ),
     conditional=r"\b(?:si|cuando|una vez que|en cuanto|a menos que|para que|hasta que)\b",
     earlier=r"\b(?:anterior(?:es)?|previ[ao]s?|antes|últim[ao]|primer[ao]?|originalmente)\b",

@@ -13,7 +13,7 @@ _WENT = (
 
 CUES = Cues(
     announced=(
-        r"\b(?:nita|tuta)\w+|\b(?:ni)?na(?:jaribu|ita|fanya|tumia|tuma|rudia|endelea|endesha|piga|omba)\b|\b(?:acha|wacha|ngoja) ni\w+"
+        r"\b(?:nita|tuta)\w+|\b(?:ni)?na(?:jaribu|ita|fanya|angalia|tumia|tuma|rudia|endelea|endesha|piga|omba)\b|\b(?:acha|wacha|ngoja) ni\w+"
         r"|\btena\b(?! baadaye)|\bjaribio (?:jipya|jingine|la pili)\b|\bnahitaji ku\w+|\blazima ni\w+"
     ),
     reported=(
@@ -22,7 +22,7 @@ CUES = Cues(
     ),
     refused=(
         rf"\b(?:sita|hatuta|haita)\w+|\b(?:si|hatu|usi|msi)(?:wezi|ruhusiwi|taki|{_DO})\w*"
-        r"|\bsina (?:ruhusa|uwezo|idhini)\b|\bhai?wezekani\b|\bni marufuku\b|\bnakataa\b|\bbadala ya ku\w+"
+        r"|\bsina (?:ruhusa|uwezo|idhini)\b|\bhai?wezekani\b|\bni marufuku\b|\bnakataa\b|\bsija\w+|\bbadala ya ku\w+"
         r"|\bbila ku\w+|\bnakata tamaa\b|\bepuka\b"
     ),
     supposed=(

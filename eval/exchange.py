@@ -240,8 +240,7 @@ def take_answers(path: Path, folder: RunFolder, data: Dataset) -> list[str]:
     record, new = folder.record, dict[str, dict[str, Json]]()
     for dialogue in _dialogues(folder, data):
         while (ask := dialogue.ask()) is not None:
-            custom_id = _custom_id(dialogue, ask, record.settings)
-            ours.add(custom_id)
+            ours.add(custom_id := _custom_id(dialogue, ask, record.settings))
             answers = [_answer(line, dialogue, ask) for line in replies.get(custom_id, ())]
             kept = [one for one in answers if one.status not in ASKED_AGAIN]
             if not kept:
@@ -250,11 +249,8 @@ def take_answers(path: Path, folder: RunFolder, data: Dataset) -> list[str]:
             answer = kept[0]  # a request that was sent again after a failure has several
             new[dialogue.key()] = msgspec.to_builtins(answer)
             dialogue.reply(answer)
-    for custom_id, lines in replies.items():
-        if custom_id in ours:
-            left_out["further answer to a request"] += len(lines) - 1
-        else:
-            left_out["answer to no open request"] += len(lines)
+    left_out["further answer to a request"] = sum(len(replies[one]) - 1 for one in ours & replies.keys())
+    left_out["answer to no open request"] = sum(len(replies[one]) for one in replies.keys() - ours)
     notes = [f"left out: {count} × {why}" for why, count in left_out.items() if count]
     if not new:
         raise UserError("; ".join([f"no answer in {path} is to an open request of {folder.path}", *notes]))

@@ -72,12 +72,11 @@ def tokens(these: Iterable[Fact]) -> frozenset[str]:
 def constant(brought: Facts, later: Facts) -> frozenset[str]:
     """Tokens of what a write brought that the same write brought a second later too: no clock shows those. A
     time near to the present minute, in whatever zone, may be of a clock without seconds."""
-    minute = time.gmtime().tm_min
     shown = {token: _MINUTE.search(token) for token in tokens(brought) & tokens(later)}
     return frozenset(
         token
         for token, found in shown.items()
-        if found is None or (int(found[1]) - minute + NEAR_MIN) % 60 > 2 * NEAR_MIN
+        if found is None or (int(found[1]) - time.gmtime().tm_min + NEAR_MIN) % 60 > 2 * NEAR_MIN
     )
 
 

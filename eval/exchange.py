@@ -233,19 +233,25 @@ def take_answers(path: Path, folder: RunFolder, data: Dataset) -> list[str]:
     Raises UserError, and leaves the run as it is, where none is to an open request.
     """
     left_out: Counter[str] = Counter()
-    replies = {str(line.get("custom_id")): line for _, line in lines_of(path, left_out)}
+    replies = dict[str, list[dict[str, Json]]]()
+    for _, line in lines_of(path, left_out):
+        replies.setdefault(str(line.get("custom_id")), []).append(line)
+    ours = set[str]()
     record, new = folder.record, dict[str, dict[str, Json]]()
     for dialogue in _dialogues(folder, data):
         while (ask := dialogue.ask()) is not None:
-            if (line := replies.get(_custom_id(dialogue, ask, record.settings))) is None:
+            ours.add(custom_id := _custom_id(dialogue, ask, record.settings))
+            answers = [_answer(line, dialogue, ask) for line in replies.get(custom_id, ())]
+            kept = [one for one in answers if one.status not in ASKED_AGAIN]
+            if not kept:
+                left_out.update(one.error or one.status for one in answers[:1])
                 break
-            answer = _answer(line, dialogue, ask)
-            if answer.status in ASKED_AGAIN:
-                left_out[answer.error or answer.status] += 1
-                break
+            answer = kept[0]  # a request that was sent again after a failure has several
             new[dialogue.key()] = msgspec.to_builtins(answer)
             dialogue.reply(answer)
-    notes = [f"left out: {count} × {why}" for why, count in left_out.items()]
+    left_out["further answer to a request"] = sum(len(replies[one]) - 1 for one in ours & replies.keys())
+    left_out["answer to no open request"] = sum(len(replies[one]) for one in replies.keys() - ours)
+    notes = [f"left out: {count} × {why}" for why, count in left_out.items() if count]
     if not new:
         raise UserError("; ".join([f"no answer in {path} is to an open request of {folder.path}", *notes]))
     record.reused[path.name] = record.reused.get(path.name, 0) + len(new)

@@ -128,7 +128,13 @@ def test_what_is_no_answer_changes_nothing(release: Path, tmp_path: Path, rbtc: 
     assert not (run / "journal.jsonl").exists()
     with LoopbackServer(model) as server:
         ask_elsewhere(requests, answers, server.url)
-    assert rbtc("import", answers, run).code == 0
+    failed = {"response": {"status_code": 500, "body": error_body("busy")}}
+    strays = [{"custom_id": one, **failed}, {"custom_id": "of another run", **failed}]
+    answers.write_text(answers.read_text() + "".join(f"{json.dumps(stray)}\n" for stray in strays))
+    done = rbtc("import", answers, run)
+    assert done.code == 0 and "busy" not in done.err  # an answer that is there stands
+    assert "left out: 1 × further answer to a request" in done.err
+    assert "left out: 1 × answer to no open request" in done.err
     refuses("no answer in", api.import_predictions, answers, run)  # each is there already
     refuses("give --model", api.import_predictions, answers, release)
     refuses("exists", api.export_requests, second_pass=run, out=requests)

@@ -251,12 +251,16 @@ def test_hostile_requests_get_one_line_or_an_answer(code: str, tmp_path: Path) -
             assert status == 200, (body, said)
 
 
-def test_a_stream_that_breaks_off_says_so() -> None:
+@pytest.mark.parametrize("plan", [BUDGET, Plan(faults=(Fault(kind="transient_timeout", at=(9,)),))])
+def test_a_stream_that_breaks_off_says_so(plan: Plan, tmp_path: Path) -> None:
     kind = {"Content-Type": "text/event-stream"}
     pieces = in_pieces(chat_reply([PAY], "Some text"), 4)[:4]
     script = Script(Answer(pieces, headers=kind, break_off=True))
-    with door(script, BUDGET) as (client, _), pytest.raises((ConnectionError, http.client.HTTPException)):
+    broken = pytest.raises((ConnectionError, http.client.HTTPException))
+    with door(script, plan, tmp_path / "journal.jsonl") as (client, _), broken:
         client.post("case.0", {"messages": ASKED, "tools": TOOLS, "stream": True})
+    (line,) = map(json.loads, (tmp_path / "journal.jsonl").read_text().splitlines())
+    assert "gave no complete reply" in line["error"] and "replies" not in line
 
 
 def test_a_compressed_request_passes_and_is_not_perturbed() -> None:

@@ -105,8 +105,13 @@ WRITES = DELETES | frozenset(
 
 
 def verb_of(name: str) -> str:
-    """The first verb of a tool's name; "" where it has none that is known."""
-    return next((word for word in word_list(name) if word in READS or word in WRITES), "")
+    """The first verb of a tool's name; "" where it has none that is known. `get_or_create` and
+    `search_and_replace` write."""
+    words = word_list(name)
+    for read, joined, other in zip(words, words[1:], words[2:], strict=False):
+        if read in READS and joined in ("or", "and") and other in WRITES:
+            return other
+    return next((word for word in words if word in READS or word in WRITES), "")
 
 
 LIGHT = READS | WRITES | {"v"}

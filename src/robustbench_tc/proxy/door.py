@@ -26,6 +26,7 @@ from .dialects import ChatCompletions, ChatStream, Said
 from .journal import LEFT, Called, Exchange, Journal, door_id
 from .plan import Plan, Refused, Session, check, parse
 from .relay import (
+    BROKEN_OFF,
     OURS,
     SILENCE_S,
     THEIRS,
@@ -238,6 +239,7 @@ class Handling:
         try:
             reply = await self._reply()
             self.line.status = reply.status
+            self.line.error = self.request.get(BROKEN_OFF, self.line.error)
             return reply
         except UpstreamError as error:
             self.line.status, self.line.error = error.status, str(error)
@@ -327,10 +329,10 @@ class Handling:
             for chunk in stream.end(split, self.usage if len(self.line.replies) > 1 else {}):
                 await out.write(event_of(chunk))
             await out.write(self.dialect.done)
-        except UpstreamError:
+        except UpstreamError as error:
             if out is None:
                 raise
-            broken_off(self.request)  # a stream that has begun can only end
+            broken_off(self.request, error)  # a stream that has begun can only end
         return out
 
     def _goes_on_without_equal_names(self, status: int, body: bytes) -> bool:

@@ -39,6 +39,8 @@ OURS = frozenset(
     {"host", "content-length", "expect", "origin", "referer", "cookie", HEADER.lower(), TOKEN.lower()}
 )
 """Headers of a request that are between the caller and the door."""
+BROKEN_OFF = web.RequestKey("BROKEN_OFF", str)
+"""Why a reply that had begun has no end."""
 THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
 """Headers of a reply that are between the server and the door."""
 
@@ -239,8 +241,8 @@ class Relay(Endpoint):
                         kept += piece
                     await reply.write(piece)
                     first = b""
-            except UpstreamError:
-                broken_off(request)
+            except UpstreamError as error:
+                broken_off(request, error)
         return reply
 
 
@@ -254,8 +256,10 @@ def session_of(name: str | None, plan: Plan, place: str) -> Session | None:
     return None
 
 
-def broken_off(request: web.Request) -> None:
-    """Ends the connection to the caller without the end of the reply, as the server has done."""
+def broken_off(request: web.Request, error: UpstreamError) -> None:
+    """Ends the connection to the caller without the end of the reply, as the server has done; the journal
+    finds the error at the request."""
+    request[BROKEN_OFF] = str(error)
     if request.transport is not None:
         request.transport.abort()
 

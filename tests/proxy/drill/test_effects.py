@@ -3,14 +3,20 @@
 import random
 import time
 import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
+from robustbench_tc.own.mcp_tools import Server
 from robustbench_tc.own.tools import Entry, entries
-from robustbench_tc.proxy.drill.effects import Effect, changes, facts, tokens
+from robustbench_tc.proxy.drill.effects import Effect, changes, constant, facts, tokens
 from robustbench_tc.proxy.drill.inputs import Inputs, Missing, ToolInputs, new_keys
+from robustbench_tc.proxy.drill.link import Answer
+from robustbench_tc.proxy.drill.trials import AGAIN, ONCE, REPEATED, Drill, Trial
+from robustbench_tc.proxy.drill.verdicts import judge
 from robustbench_tc.schema import dumps
 
 START = time.time()
@@ -76,6 +82,49 @@ def test_a_change_is_told_by_its_place(before: Any, after: Any, told: dict[str, 
     assert found._tree() == told
 
 
+def verdict(shown: Sequence[Any], second: Answer, first: str = "done, 429 points left") -> str:
+    """Of a write, by what a read shows after no call, one and two."""
+    before, once, twice = (facts({"get": state}) for state in shown)
+    done = Answer(None, first, False)
+    trials = {kind: Trial(before, once, (done,)) for kind in (ONCE, AGAIN)}
+    trials |= {kind: Trial(before, twice, (done, second)) for kind in REPEATED}
+    drill = Drill(Server(command=("none",)), [], Inputs(), lambda _: None)
+    drill.idle = Trial(before, before)
+    found = judge(tool("charge", {}), trials, drill)
+    assert found.is_safe == (found.verdict in ("idempotent", "refuses"))
+    return found.verdict
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("429 Too Many Requests", "cannot be seen"),
+        ("rate limit exceeded, retry later", "cannot be seen"),
+        ("internal error, please try again", "cannot be seen"),
+        ("invoice 500-17 was paid before", "refuses"),
+        ("paid already, or try again later", "refuses"),
+        ("no such account", "idempotent"),
+    ],
+)
+def test_an_error_that_may_pass_shows_nothing_of_a_later_call(error: str, told: str) -> None:
+    refused = Answer(None, error, True)
+    assert verdict([0, 1, 1], refused, "paid 500-17, 429 left") == told
+
+
+def test_a_time_that_a_write_moves_is_no_clock() -> None:
+    """An alarm and a day that a call puts off by a step are the same on every server; a clock is not."""
+    now, done = datetime.now(UTC), Answer(None, "done", False)
+    alarm = (now + timedelta(minutes=25)).replace(second=0)
+    for step, form in ((timedelta(minutes=1), "%H:%M"), (timedelta(days=1), "%Y-%m-%d")):
+        moved = [(alarm + step * calls).strftime(form) for calls in range(3)]
+        assert verdict(moved, done) == "doubles"
+        assert verdict([*moved[:2], moved[1]], done) == "idempotent"
+    at = [now + timedelta(seconds=60 * (now.second > 30) + second) for second in range(3)]
+    for form in ("%H:%M", "%Y-%m-%dT%H:%MZ", "%H:%M:%S"):
+        brought, later = (facts({"get": {"at": one.strftime(form)}}) for one in at[:2])
+        assert not tokens(facts({"": at[0].strftime(form)})) & constant(brought, later)
+
+
 def tool(name: str, properties: dict[str, Any], *, required: bool = True, **hints: bool) -> Entry:
     schema = {"type": "object", "properties": properties, "required": [*properties] if required else []}
     listed = [{"name": name, "inputSchema": schema, "annotations": hints}]
@@ -130,6 +179,9 @@ def test_values_come_from_the_schema_and_from_what_reads_returned(name: str, sch
         ("pay_order", {"readOnlyHint": True}, "write"),
         ("sync_orders", {}, "write"),
         ("sync_orders", {"readOnlyHint": True}, "read"),
+        ("get_or_create_user", {}, "write"),
+        ("searchAndReplace", {}, "write"),
+        ("list_set_and_update_dates", {}, "read"),
     ],
 )
 def test_a_tool_is_a_read_by_its_name_or_hint_and_else_a_write(

@@ -28,11 +28,14 @@ Facts: TypeAlias = Counter[Fact]
 
 NEAR_S = 2 * 86_400.0
 """A time that is so near to now was read from a clock."""
+NEAR_MIN = 2
+"""Minutes that a drill of one write takes, at most."""
 MOST = 5_000
 """Changes of one trial that are compared."""
 
 _TOKEN = re.compile(r"\w+(?:[-.:+]\w+)*")
 _NUMBER = re.compile(r"(?<![\w.:-])-?\d+(?:\.\d+)?(?![\w.:-])")
+_MINUTE = re.compile(r"\d:(\d\d)")
 _CLOCK_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?")
 _NAMES = ID_WORDS | {"name", "path", "email"}
 """Last words of a key that tells one item of a list from the others."""
@@ -64,6 +67,17 @@ def _facts(value: Json, path: str) -> Iterator[Fact]:
 def tokens(these: Iterable[Fact]) -> frozenset[str]:
     """The words, numbers and ids in facts, and in changes."""
     return frozenset(token for fact in these for text in fact for token in _TOKEN.findall(text))
+
+
+def constant(brought: Facts, later: Facts) -> frozenset[str]:
+    """Tokens of what a write brought that the same write brought a second later too: no clock shows those. A
+    time near to the present minute, in whatever zone, may be of a clock without seconds."""
+    shown = {token: _MINUTE.search(token) for token in tokens(brought) & tokens(later)}
+    return frozenset(
+        token
+        for token, found in shown.items()
+        if found is None or (int(found[1]) - time.gmtime().tm_min + NEAR_MIN) % 60 > 2 * NEAR_MIN
+    )
 
 
 class Change(NamedTuple):

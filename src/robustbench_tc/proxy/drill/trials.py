@@ -22,7 +22,8 @@ REPEATED = (TWICE, LOST, AT_ONCE)
 """Trials in which a write is made twice as one that is retried."""
 
 TICK_S = 1.1
-"""How long nothing is done before the trial without a write, and in it: clocks of whole seconds move."""
+"""How long nothing is done before the trial without a write, in it, and between a write and the same again:
+clocks of whole seconds move."""
 SETTLE_S = 0.2
 """How long a server has to carry a write out after its answer."""
 
@@ -180,6 +181,7 @@ class Drill:
         shown = self._unlike(once.before, once.after)
         if once.answers[0].failed and not shown:
             raise NoAnswer(f"the call is an error: {' '.join(once.answers[0].text.split())[:300]}")
+        await asyncio.sleep(TICK_S)  # what both bring is no clock's
         found = {ONCE: once, AGAIN: await self._trial(AGAIN, tool)}
         if self.is_repeatable and not self.is_touched:
             unread = await self._trial(UNREAD, tool)

@@ -7,11 +7,12 @@ from typing import Literal
 
 import msgspec
 
+from robustbench_tc.eval.defend.again import transient
 from robustbench_tc.own import advice
 from robustbench_tc.own.tools import Entry
 
 from ..scenes import inside
-from .effects import Effect, changes, tokens
+from .effects import Effect, changes, constant, tokens
 from .trials import AGAIN, NEW_KEY, ONCE, REPEATED, TWICE, Drill, Trial
 
 _REPEATABLE = re.compile(
@@ -81,12 +82,16 @@ def judge(tool: Entry, trials: Mapping[str, Trial], drill: Drill) -> Judged:
             numbers = [value for value in values if re.search(r"\d", value) and value in second.text]
             found.verdict = "refuses" if numbers or _COLLIDES.search(second.text) else "idempotent"
             found.notes.append(f"the second call is an error: {second.text[:100]}")
+            unnamed = re.sub("|".join(map(re.escape, numbers)) or "$.", "", second.text)
+            if transient(unnamed) and not _COLLIDES.search(unnamed):  # a later call may be carried out
+                found.verdict = "cannot be seen"
+                found.notes.append("that error may pass: whether a later call doubles is not known")
     promises, warnings = claims(tool)
     found.claims = [*promises, *warnings]
     if found.verdict != "cannot be seen":
         found.server = "agreement" if promises or (found.trials and warnings) else "silence"
         found.server = "lie" if tool.read_only or (found.trials and promises) else found.server
-    elif asked := {name: one for name, one in drill.asked.items() if one}:
+    elif not once.changes and (asked := {name: one for name, one in drill.asked.items() if one}):
         called = ", ".join(
             f"{json.dumps(name)}: {{arguments: {json.dumps(one, ensure_ascii=False)}}}"
             for name, one in list(asked.items())[:3]
@@ -106,7 +111,8 @@ def compared(trials: Mapping[str, Trial], drill: Drill) -> dict[str, Effect]:
         for trial in (drill.idle, *trials.values())  # the first was long enough ago that its clock says so
     ]
     given = [tokens([("", json.dumps(trial.arguments, ensure_ascii=False))]) for trial in trials.values()]
-    shared = frozenset.intersection(*before) | frozenset.intersection(*given)
+    brought = (trials[kind].after - trials[kind].before for kind in (ONCE, AGAIN))
+    shared = frozenset.intersection(*before) | frozenset.intersection(*given) | constant(*brought)
     seen = {kind: changes(trial.before, trial.after, shared) for kind, trial in trials.items()}
     stable = shared | (tokens(seen[ONCE]) & tokens(seen[AGAIN]))
     return {kind: Effect(found, stable, drill.by_itself(stable)) for kind, found in seen.items()}

@@ -168,8 +168,8 @@ class _Exchange:
             async for event in Parts(partial(self._relay.piece, found)):
                 await response.write(self._relayed(event))
                 await self._calls.tell(here)
-        except UpstreamError:
-            broken_off(self._request)
+        except UpstreamError as error:
+            broken_off(self._request, error)
         finally:
             self._calls.listening.pop(response, None)
             found.close()

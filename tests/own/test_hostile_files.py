@@ -111,6 +111,8 @@ def test_what_is_no_file_is_one_line(kind: str, tmp_path: Path) -> None:
         path.symlink_to(path)
     code, out, err = outcome("lint", str(path))
     assert (code, out, err.count("\n")) == (1, "", 1)
+    assert ("no such file" in err) == (kind in ("loop", "missing"))
+    assert ("no regular file" in err) == (kind == "pipe")
 
 
 # --- Hostile logs: a line for what is refused, the rest read, and no secret in any output

@@ -14,7 +14,7 @@ from robustbench_tc import schema
 from robustbench_tc.eval import paper
 from robustbench_tc.sql.query import EXAMPLES, Inputs, connect, marts
 
-from ..conftest import Rbtc
+from ..conftest import ROOT, Rbtc
 from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
 from .test_sql_marts import release_of
 
@@ -54,6 +54,8 @@ def test_a_select_joins_the_dataset_that_the_run_names(rbtc: Rbtc, tmp_path: Pat
     for example in EXAMPLES:
         assert example in rbtc("sql").out
         assert json.loads(rbtc(*shlex.split(example.replace("RUN", str(run)))[1:], "--json").out)
+    of_the_docs = re.search(r'rbtc sql "(select [^"]*)"', (ROOT / "docs/sql.md").read_text())
+    assert of_the_docs and rbtc("sql", of_the_docs[1], "--run", run).out
     joined = "select id, mode, query from stg_predictions join stg_release using (id) where mode = 'prompt'"
     shown = rbtc("sql", joined, "--run", run).out
     assert shown.count("prompt") == len(rows) and f"{len(rows)} rows" in shown, "a constant column stays"

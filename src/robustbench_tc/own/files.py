@@ -37,8 +37,10 @@ def size_of(path: Path, what: str, most: int) -> int:
     """The bytes of a file. Raises UserError for what is none, and for more than `most`."""
     if path.is_dir():
         raise UserError(f"{path}: not {what}: it is a folder")
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"{path}: not {what}: there is no such file")
+    if not path.is_file():
+        raise UserError(f"{path}: not {what}: it is no regular file; save what it gives in a file")
     size = path.stat().st_size
     if size > most:
         raise UserError(f"{path}: {size:,} bytes: {what} has at most {most:,}; split it")

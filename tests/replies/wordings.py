@@ -356,6 +356,9 @@ MADE: dict[str, tuple[str, ...]] = {
     "closing remarks": (
         "{call}\n\nAnything else?",
         "{call}\n\nAny questions?",
+        "{call}\n\nDoes that help?",
+        "{call}\n\nWas this helpful?",
+        "{call}\n\nMakes sense?",
         "{call}\n\nI use the tool because I do not have access to live data.",
         "{call}\n\nYou can ask me to send it again.",
         "{call}\n\nThat gives the answer.",

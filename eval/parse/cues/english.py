@@ -227,7 +227,7 @@ CUES = Cues(
         rf"|\bwait (?:until|for) the (?:{_SERVICE}|system|outage)\b|(?:\bno|\bnot have|n['’]t have|\black) access to (?:it|th(?:is|at|e) (?:{_SERVICE}|function))\b"
         rf"|\b(?:{_SERVICE}|function) is(?: not|n['’]t) available\b"
         r"|\b(?:you (?:(?:will|can|should|must|need|have|to) )+|(?:someone|somebody|admin\w*|operator)\b[^.;?]{0,30}\b)(?:run|execute|send|issue|retry) (?:it|this|that)\b"
-        rf"|^(?!.*(?:\b(?:any|else|more|other|another|más|otr[oa]|kingine|nyingine)\b|और|अन्य))\W*(?:[\w'’]+ ){{0,2}}[\w'’]+\?\W*$|\b(?:retried|repeated|run|sent) {_WHILE}"
+        rf"|^(?!.*(?:\b(?:any\w*|else|more|next|other|another|help\w*|clear|sense|questions?|más|otr[oa]|kingine|nyingine)\b|और|अन्य))\W*(?:[\w'’]+ ){{0,2}}[\w'’]+\?\W*$|\b(?:retried|repeated|run|sent) {_WHILE}"
         r"|\bescalat\w+|\bhand(?:ed|ing) (?:\w+ ){0,2}over\b|\btransferr\w+ (?:you|this|it|the)\b"
         r"|\bthis is where it\b|\bha(?:ve|s) to wait\b|\bcontact\b|\byourself\b"
         rf"|\b{_SERVICE} (?:(?:is|seems|appears|has)(?: to be| been)?(?: \w+ly)? (?:down|offline|unavailable|silent|unreachable|broken)"
